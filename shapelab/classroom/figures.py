@@ -1,0 +1,100 @@
+"""One style for every figure: prefill blue, decode orange, overhead grey, and a caption that says whose numbers these are."""
+
+from collections.abc import Sequence
+
+import matplotlib.pyplot as plt
+import seaborn as sns
+from matplotlib.figure import Figure
+
+from shapelab.measure import metrics
+from shapelab.measure.record import Measurement, Run
+
+_PALETTE = sns.color_palette("colorblind").as_hex()
+PREFILL, DECODE, OVERHEAD = _PALETTE[0], _PALETTE[1], _PALETTE[7]
+_INK, _FAINT = "#333333", "#d9d9d9"
+
+
+def caption(figure: Figure, kind: str, about: str):
+    """Write "measured: model, dtype, machine" (or predicted, reported) under a figure."""
+    figure.text(0.01, 0.01, f"{kind}: {about}", fontsize=8, color=_INK, ha="left", va="bottom")
+
+
+def timelines(run: Run) -> Figure:
+    """Each shape as a bar over time: prefill, then one stroke for every decode step, up to the median repeat's total."""
+    shown = run.measurements
+    figure, axis = plt.subplots(figsize=(9, 1.6 + 0.62 * len(shown)), layout="none")
+    figure.subplots_adjust(left=0.2, right=0.97, top=1 - 0.5 / figure.get_figheight(), bottom=0.85 / figure.get_figheight())
+    longest = max(m.median(metrics.total_s) for m in shown)
+    for row, measurement in enumerate(shown):
+        _timeline(axis, row, measurement, longest)
+    axis.set_yticks(range(len(shown)), [_row_label(m) for m in shown])
+    axis.invert_yaxis()
+    axis.set_xlim(0, longest * 1.14)
+    axis.set_xlabel("seconds since the prompt was on the device")
+    axis.set_title("Where the time of a request goes", loc="left", fontsize=12)
+    bars = [plt.Rectangle((0, 0), 1, 1, color=color) for color in (PREFILL, DECODE)]
+    axis.legend(bars, ["prefill (to the first token)", "decode (one token a stroke)"], frameon=False, fontsize=9,
+                loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, borderaxespad=0.1)  # fmt: skip
+    _clean(axis)
+    caption(figure, "measured", run.environment.label)
+    return figure
+
+
+def alt_text(run: Run) -> str:
+    """What the timelines figure shows, in words."""
+    parts = [
+        f"{m.name} ({m.shape}): first token after {m.median(metrics.ttft_s):.3g} s, all after {m.median(metrics.total_s):.3g} s"
+        for m in run.measurements
+    ]
+    return "Timelines, prefill then decode. " + "; ".join(parts) + "."
+
+
+def step_times(seconds: Sequence[float], about: str, *, kind: str = "measured") -> Figure:
+    """Time of each pass of one run, in the order they ran: the prefill first, then the decode steps."""
+    figure, axis = plt.subplots(figsize=(9, 3.4), layout="constrained")
+    milliseconds = [value * 1e3 for value in seconds]
+    axis.bar([1], milliseconds[:1], color=PREFILL, label="prefill")
+    axis.bar(range(2, len(milliseconds) + 1), milliseconds[1:], color=DECODE, label="decode step")
+    axis.set_xlabel("output token")
+    axis.set_ylabel("milliseconds for the pass")
+    axis.set_title("Time until each output token, counted from the one before", loc="left", fontsize=12)
+    axis.legend(frameon=False)
+    _clean(axis)
+    figure.supxlabel(f"{kind}: {about}", fontsize=8, x=0.01, ha="left", color=_INK)
+    return figure
+
+
+def marginal_costs(read_ms: float, write_ms: float, about: str) -> Figure:
+    """One more token read beside one more token written, in milliseconds."""
+    figure, axis = plt.subplots(figsize=(9, 2.2), layout="constrained")
+    bars = axis.barh(["one token read", "one token written"], [read_ms, write_ms], color=[PREFILL, DECODE])
+    axis.bar_label(bars, [f"{read_ms:.2f} ms", f"{write_ms:.1f} ms"], padding=4)
+    axis.invert_yaxis()
+    axis.set_xlim(0, max(read_ms, write_ms) * 1.15)
+    axis.set_xlabel("milliseconds")
+    axis.set_title("What one more token costs", loc="left", fontsize=12)
+    _clean(axis)
+    figure.supxlabel(f"measured: {about}", fontsize=8, x=0.01, ha="left", color=_INK)
+    return figure
+
+
+def _timeline(axis, row: int, measurement: Measurement, longest: float):
+    ttft, total = measurement.median(metrics.ttft_s), measurement.median(metrics.total_s)
+    axis.barh(row, ttft, color=PREFILL, height=0.6)
+    axis.barh(row, total - ttft, left=ttft, color=DECODE, height=0.6)
+    steps = measurement.output_tokens - 1
+    ends = [ttft + (total - ttft) * n / steps for n in range(1, steps)]
+    axis.vlines(ends, row - 0.3, row + 0.3, color="white", linewidth=0.35)
+    axis.text(total + longest * 0.01, row, f"{total:.2f} s", va="center", fontsize=9, color=_INK)
+
+
+def _row_label(measurement: Measurement) -> str:
+    batch = f", batch {measurement.batch_size}" if measurement.batch_size > 1 else ""
+    cached = f"{measurement.cached_tokens:,} cached + " if measurement.cached_tokens else ""
+    return f"{measurement.name}\n{cached}{measurement.input_tokens:,} in, {measurement.output_tokens:,} out{batch}"
+
+
+def _clean(axis):
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.grid(axis="x" if axis.get_xlabel().startswith(("seconds", "milli")) else "y", color=_FAINT, linewidth=0.6)
+    axis.set_axisbelow(True)

@@ -1,0 +1,244 @@
+"""The `shapelab` command. Tables go to stdout; with --json one object goes there and everything else to stderr."""
+
+import json
+import logging
+import os
+import shutil
+import sys
+import tempfile
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from shapelab.errors import ShapelabError
+from shapelab.files import cache_dir
+
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
+    help="Measure what an LLM request costs on this machine, by its shape: input tokens, output tokens, context, batch.",
+)  # fmt: skip
+
+ModelOption = Annotated[str, typer.Option(help="auto, a name from `shapelab models`, NAME:random, a hub id or a local folder.")]
+DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")]
+DtypeOption = Annotated[str, typer.Option(help="auto, float32, bfloat16 or float16.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, everything else on stderr.")]
+
+
+@app.command()
+def run(
+    model: ModelOption = "auto",
+    device: DeviceOption = "auto",
+    dtype: DtypeOption = "auto",
+    shapes: Annotated[
+        str, typer.Option(help="Presets (chat, rag, creative, llm_perf) and shapes such as 512+64x32@4, with commas between.")
+    ] = "chat,rag,creative",
+    repeats: Annotated[int, typer.Option(min=1, max=1000, help="Measured runs of each shape.")] = 3,
+    seed: Annotated[int, typer.Option(min=0, help="Draws the prompts and the order.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for the run and the picture.")] = Path("shapelab-runs"),
+    as_json: JsonOption = False,
+):
+    """Measure request shapes: a table, a picture, a saved run, and the talk's claims decided on this machine."""
+    with sentences():
+        from shapelab.request.shape import parse_shapes
+
+        wanted = parse_shapes(shapes)
+        _refuse_unwritable(out)
+
+        from shapelab.measure.experiment import measure_shapes
+        from shapelab.model.load import load
+
+        notice = Console(stderr=True)
+        with notice.status("Loading the model"):
+            lab = load(model, device, dtype)
+        for note in lab.notes:
+            notice.print(note, style="dim", highlight=False)
+        result = measure_shapes(lab, wanted, repeats=repeats, seed=seed)
+        run_file, figure_file = _keep(result, out, notice)
+        _report_run(result, run_file, figure_file, as_json)
+
+
+def _report_run(result, run_file: str, figure_file: str | None, as_json: bool):
+    from shapelab.classroom import claims
+
+    found = claims.findings(result)
+    if as_json:
+        print_json(
+            {
+                "environment": result.environment.model_dump(),
+                "run_file": run_file,
+                "figure_file": figure_file,
+                "shapes": {m.name: m.summary() for m in result.measurements},
+                "claims": claims.as_records(found),
+            }
+        )
+        return
+    console = Console()
+    console.print(_shapes_table(result), _claims_table(found))
+    for measurement in result.measurements:
+        if measurement.drift:
+            console.print(f"[yellow]Drift in {measurement.name}:[/] {measurement.drift} Close other programs and measure again.")
+    console.print(f"Run:     {run_file}\nPicture: {figure_file}", highlight=False, soft_wrap=True)
+
+
+def _refuse_unwritable(out: Path):
+    """Find out now, not after minutes of measuring."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=out):
+            pass
+    except OSError as error:
+        raise ShapelabError(f"Nothing can be written to {out} ({error.strerror}). Choose another folder with --out.") from error
+
+
+def _keep(result, out: Path, notice: Console) -> tuple[str, str | None]:
+    """Save run and picture; if the folder fails now, in a temporary one, for what is measured must not be lost."""
+    from shapelab.classroom.figures import timelines
+
+    stem = f"run-{datetime.now():%Y%m%d-%H%M%S}-{os.getpid()}"
+    try:
+        run_file = result.save(out / f"{stem}.jsonl")
+    except ShapelabError as error:
+        run_file = result.save(Path(tempfile.mkdtemp(prefix="shapelab-")) / f"{stem}.jsonl")
+        notice.print(f"{error} It was kept in {run_file} instead.", style="yellow", highlight=False)
+    picture = run_file.with_suffix(".png")
+    try:
+        import matplotlib
+
+        matplotlib.use("Agg")
+        timelines(result).savefig(picture, dpi=150)
+    except OSError as error:
+        notice.print(f"The picture could not be written ({error.strerror}).", style="yellow")
+        return str(run_file), None
+    return str(run_file), str(picture)
+
+
+def _shapes_table(result) -> Table:
+    table = Table(title=f"Measured: {result.environment.label}", title_justify="left", caption_justify="left",
+                  caption=f"Medians of {len(result.measurements[0].repeats)} repeats. TTFT: time to first token. "
+                          "TPOT: time per output token after it. Rates over the whole batch.")  # fmt: skip
+    headings = ("shape", "input", "output", "TTFT s", "TPOT ms", "total s", "prefill tok/s", "decode tok/s", "prefill share")
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading == "shape" else "right")
+    for m in result.measurements:
+        values = m.summary()
+        extra = f" ({m.shape})" if m.batch_size > 1 or m.cached_tokens else ""
+        name = m.name if m.name == str(m.shape) else m.name + extra
+        table.add_row(
+            name, f"{m.input_tokens:,}", f"{m.output_tokens:,}", _show(values["ttft_s"], ".3f"),
+            _show(values["tpot_s"], ".1f", 1e3), _show(values["total_s"], ".2f"),
+            _show(values["prefill_tokens_per_s"], ",.0f"), _show(values["decode_tokens_per_s"], ",.1f"),
+            _show(values["prefill_share"], ".0%"),
+        )  # fmt: skip
+    return table
+
+
+def _claims_table(found) -> Table:
+    table = Table(title="The talk's claims (reported: TinyLlama 1.1B on an NVIDIA T4)", title_justify="left", show_lines=True)
+    for heading in ("", "reported", "measured here", "verdict", "why"):
+        table.add_column(heading)
+    colors = {"holds": "green", "does_not_hold": "yellow", "not_measured": "dim"}
+    for f in found:
+        verdict = f"[{colors[f.verdict]}]{f.verdict.replace('_', ' ')}[/]"
+        table.add_row(f.id, f"{f.claim} [dim]{f.reported}[/]", f.measured, verdict, f.why)
+    return table
+
+
+def _show(value: float | None, form: str, factor: float = 1) -> str:
+    return "-" if value is None else format(value * factor, form)
+
+
+@app.command()
+def doctor(as_json: JsonOption = False):
+    """What this machine is, what is missing, which model it would take and why, and what it can do at best."""
+    with sentences():
+        from shapelab.measure.doctor import examine
+
+        with Console(stderr=True).status("Measuring what this machine can do at best"):
+            report = examine()
+        if as_json:
+            print_json(report)
+            return
+        console = Console()
+        for title in ("environment", "ceilings", "choice"):
+            table = Table(title=title, title_justify="left", show_header=False)
+            for key, value in report[title].items():
+                table.add_row(key, _text(value))
+            console.print(table)
+        if report["problems"]:
+            for problem in report["problems"]:
+                console.print(f"[yellow]Problem:[/] {problem}", highlight=False)
+        else:
+            console.print("[green]Nothing is missing: this machine is ready.[/]")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return "\n".join(f"{key}: {_text(inner)}" for key, inner in value.items())
+    return f"{value:,.4g}" if isinstance(value, float) else "-" if value is None else str(value)
+
+
+@app.command()
+def models(
+    clear: Annotated[bool, typer.Option("--clear", help="Empty shapelab's cache of converted models.")] = False,
+    as_json: JsonOption = False,
+):
+    """The models known by name: size, memory needed, where each comes from, and what is already here."""
+    with sentences():
+        if clear:
+            _clear_cache()
+            return
+        from shapelab.model.catalogue import catalogue
+
+        entries = catalogue()
+        if as_json:
+            print_json(entries)
+            return
+        table = Table(title="Models by name", title_justify="left")
+        for heading in ("name", "parameters", "weights fp32", "weights 16-bit", "from", "here already", "about"):
+            table.add_column(heading)
+        for e in entries:
+            table.add_row(e["name"], f"{e['parameters'] / 1e6:,.0f} M", f"{e['weight_bytes_fp32'] / 1e9:.2f} GB",
+                          f"{e['weight_bytes_16_bit'] / 1e9:.2f} GB", e["source"], "yes" if e["cached"] else "no", e["about"])  # fmt: skip
+        console = Console()
+        console.print(table)
+        console.print("Any hub id or local folder of a decoder-only model works too, and NAME:random with random weights.")
+        console.print(f"Cache: {cache_dir()}", highlight=False, soft_wrap=True)
+
+
+def _clear_cache():
+    """Remove what shapelab made, and nothing else: the folder may have been chosen by the user."""
+    from shapelab.model import embedded
+
+    ours = [path for pattern in (f"{embedded.NAME}-*", ".making-*") for path in cache_dir().glob(pattern) if path.is_dir()]
+    freed = sum(file.stat().st_size for path in ours for file in path.rglob("*") if file.is_file())
+    for path in ours:
+        shutil.rmtree(path)
+    Console().print(f"Removed {freed / 1e9:.2f} GB from {cache_dir()}.", highlight=False, soft_wrap=True)
+
+
+def print_json(value: Any):
+    """One JSON object on stdout, readable by any parser (no NaN)."""
+    sys.stdout.write(json.dumps(value, indent=2, allow_nan=False) + "\n")
+
+
+@contextmanager
+def sentences():
+    """Turn what a person can put right into one sentence on stderr and exit code 1, without a traceback."""
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    try:
+        yield
+    except ShapelabError as error:
+        Console(stderr=True).print(f"[red]shapelab:[/] {error}", highlight=False, soft_wrap=True)
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        Console(stderr=True).print("Stopped before every shape was measured once; nothing was kept.")
+        raise typer.Exit(130) from None
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,54 @@
+"""What this machine can do at best: reading memory and multiplying matrices. Measured, not looked up."""
+
+import time
+from dataclasses import dataclass
+
+import torch
+
+from shapelab.model.load import memory_available
+
+GIB = 2**30
+
+
+@dataclass(frozen=True)
+class Ceilings:
+    """memory_read_gb_per_s in 10^9 bytes a second; matmul_flops_per_s by dtype, in floating-point operations a second."""
+
+    memory_read_gb_per_s: float
+    matmul_flops_per_s: dict[str, float]
+
+
+def measure_ceilings(device: torch.device, dtypes: tuple[torch.dtype, ...] = (torch.float32, torch.bfloat16)) -> Ceilings:
+    """Both ceilings of a device. Takes a few seconds on a CPU."""
+    return Ceilings(
+        memory_read_gb_per_s(device),
+        {str(dtype).removeprefix("torch."): matmul_flops_per_s(device, dtype) for dtype in dtypes},
+    )
+
+
+def memory_read_gb_per_s(device: torch.device) -> float:
+    """10^9 bytes a second, best of 5, read by a sum over 1 GiB of float32 (less where less than 4 GiB is free)."""
+    size = GIB if memory_available(device) > 4 * GIB else GIB // 4
+    numbers = torch.ones(size // 4, device=device)
+    return size / best_s(numbers.sum, device) / 1e9
+
+
+def matmul_flops_per_s(device: torch.device, dtype: torch.dtype) -> float:
+    """2 n^3 operations over the best of 5 products of two n x n matrices; n is 1,024 on a CPU, 4,096 on a GPU."""
+    n = 1024 if device.type == "cpu" else 4096
+    a = torch.randn(n, n, device=device).to(dtype)
+    return 2 * n**3 / best_s(lambda: a @ a, device)
+
+
+def best_s(work, device: torch.device, times: int = 5) -> float:
+    """Seconds of the fastest of several runs, after one that is not counted. The clock is read after a synchronise."""
+    synchronize = {"cuda": torch.cuda.synchronize, "mps": torch.mps.synchronize}.get(device.type, lambda: None)
+    work()
+    best = float("inf")
+    for _ in range(times):
+        synchronize()
+        start = time.perf_counter()
+        work()
+        synchronize()
+        best = min(best, time.perf_counter() - start)
+    return best

@@ -1,0 +1,122 @@
+"""Where a measurement was made: machine, versions, threads, and what the GPU was doing."""
+
+import os
+import platform
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import torch
+
+from shapelab.measure.record import Environment, GpuState
+from shapelab.model.load import Lab
+
+
+def environment(lab: Lab | None = None) -> Environment:
+    """This machine, these versions and, when a Lab is given, its model, device and dtype."""
+    device = lab.device if lab else torch.device("cpu")
+    return Environment(
+        device=device_name(device),
+        device_kind=device.type,
+        model=lab.name if lab else None,
+        weights=lab.weights if lab else None,
+        dtype=lab.dtype_name if lab else None,
+        attention=getattr(lab.model.config, "_attn_implementation", None) if lab else None,
+        threads=torch.get_num_threads(),
+        cpus_usable=cpus_usable(),
+        compute_capability=_capability(device),
+        cuda=torch.version.cuda if device.type == "cuda" else None,
+        torch=torch.__version__,
+        transformers=_version("transformers"),
+        python=platform.python_version(),
+        shapelab=_version("shapelab"),
+        system=f"{platform.system()} {platform.machine()}",
+        measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def device_name(device: torch.device) -> str:
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return f"{cpu_name()}, {cpus_usable():g} CPUs"
+
+
+def cpu_name() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine() or "unknown CPU"
+
+
+def cpus_usable(quota_file: Path = Path("/sys/fs/cgroup/cpu.max")) -> float:
+    """CPUs this process may use: those it is bound to, or fewer where a container's quota says so."""
+    bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quota, period = quota_file.read_text(encoding="utf-8").split()
+        return min(bound, int(quota) / int(period))
+    except (OSError, ValueError):  # no container, or no quota ("max")
+        return bound
+
+
+def thread_problem(threads: int, usable: float) -> str | None:
+    """Threads that wait for each other's turn on too few CPUs are far slower than fewer threads."""
+    if threads <= max(1, usable):
+        return None
+    return (
+        f"torch uses {threads} threads and this process may use {usable:g} CPUs: expect slow and unsteady timings. "
+        f"Set OMP_NUM_THREADS={max(1, int(usable))} before starting."
+    )
+
+
+class GpuWatch:
+    """Clock, temperature, power and energy through NVML, where the driver has it; None everywhere else."""
+
+    def __init__(self, device: torch.device, nvml=None):
+        self.nvml = self.handle = None
+        if device.type != "cuda":
+            return
+        try:
+            if nvml is None:
+                import pynvml as nvml
+            nvml.nvmlInit()
+            uuid = str(torch.cuda.get_device_properties(device).uuid)
+            self.handle = nvml.nvmlDeviceGetHandleByUUID(uuid if uuid.startswith("GPU-") else f"GPU-{uuid}")
+            self.nvml = nvml
+        except Exception:  # no driver library, no permission, a MIG slice: measured without it
+            self.nvml = None
+
+    def state(self) -> GpuState | None:
+        if self.nvml is None:
+            return None
+        nvml, handle = self.nvml, self.handle
+        return GpuState(
+            sm_clock_mhz=_ask(nvml.nvmlDeviceGetClockInfo, handle, nvml.NVML_CLOCK_SM),
+            temperature_c=_ask(nvml.nvmlDeviceGetTemperature, handle, nvml.NVML_TEMPERATURE_GPU),
+            power_w=_scaled(_ask(nvml.nvmlDeviceGetPowerUsage, handle), 1e-3),
+            energy_j=_scaled(_ask(nvml.nvmlDeviceGetTotalEnergyConsumption, handle), 1e-3),
+        )
+
+
+def _ask(call, *arguments):
+    try:
+        return call(*arguments)
+    except Exception:  # one sensor missing must not lose the others
+        return None
+
+
+def _scaled(value, factor):
+    return None if value is None else value * factor
+
+
+def _capability(device: torch.device) -> str | None:
+    return ".".join(map(str, torch.cuda.get_device_capability(device))) if device.type == "cuda" else None
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,173 @@
+"""From the stamps of one run to the numbers people quote. Pure functions; seconds in, seconds and rates out.
+
+With S input tokens, N output tokens and batch size B: one prefill and N - 1 decode steps. TTFT runs from the prompt's
+ids being on the device to the first output id being selected, decode time from the first to the last selected id.
+Tokenising and turning ids back into text lie outside.
+"""
+
+import itertools
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The stamps of one run.
+
+    host_ns   host clock, each read after a synchronise. One stamp a pass where `per_pass` (start, prefill, every
+              step: N + 1 stamps), else three: start, end of the prefill, end of the decode.
+    event_s   seconds since the first event at the end of the prefill and of every step, by the device's own events
+              (CUDA); None elsewhere.
+    per_step_sync  the host waited for the device at every step (MPS, or a run that stops at EOS): slower than need be.
+    row_output_tokens  tokens of each row up to its EOS, where the run was allowed to stop; None: all N in every row.
+    """
+
+    host_ns: tuple[int, ...]
+    input_tokens: int
+    output_tokens: int
+    batch_size: int = 1
+    cached_tokens: int = 0
+    event_s: tuple[float, ...] | None = None
+    per_step_sync: bool = False
+    row_output_tokens: tuple[int, ...] | None = None
+
+    def __post_init__(self):
+        if len(self.host_ns) not in (3, self.output_tokens + 1):
+            raise ValueError(f"{len(self.host_ns)} host stamps do not fit {self.output_tokens} output tokens")
+        if self.event_s is not None and len(self.event_s) != self.output_tokens:
+            raise ValueError(f"{len(self.event_s)} events do not fit {self.output_tokens} output tokens")
+
+
+def ttft_s(timeline: Timeline) -> float:
+    """Time to first token: the prefill, and nothing of the decode."""
+    return (timeline.host_ns[1] - timeline.host_ns[0]) / 1e9
+
+
+def decode_s(timeline: Timeline) -> float:
+    """From the first to the last selected token; 0 when there is one token only."""
+    return (timeline.host_ns[-1] - timeline.host_ns[1]) / 1e9
+
+
+def total_s(timeline: Timeline) -> float:
+    """End to end: TTFT and decode time."""
+    return (timeline.host_ns[-1] - timeline.host_ns[0]) / 1e9
+
+
+def tpot_s(timeline: Timeline) -> float | None:
+    """Time per output token after the first: decode time / (N - 1). None at N = 1, where nothing was decoded."""
+    return decode_s(timeline) / (timeline.output_tokens - 1) if timeline.output_tokens > 1 else None
+
+
+def itl_s(timeline: Timeline) -> list[float] | None:
+    """Inter-token latencies, N - 1 of them: by device events where there are any, else by host stamps.
+
+    None where the host looked at the clock only at the ends of the phases.
+    """
+    if timeline.event_s is not None:
+        return [b - a for a, b in zip(timeline.event_s, timeline.event_s[1:], strict=False)]
+    stamps = timeline.host_ns[1:]
+    if len(stamps) != timeline.output_tokens:
+        return None
+    return [(b - a) / 1e9 for a, b in itertools.pairwise(stamps)]
+
+
+def host_overhead_s(timeline: Timeline) -> float | None:
+    """What the host clock saw beyond the device's events over the whole run; None without events.
+
+    Events may themselves enclose time in which the device waited for the host, so this is a lower bound.
+    """
+    return total_s(timeline) - timeline.event_s[-1] if timeline.event_s else None
+
+
+def rate(count: float, seconds: float) -> float | None:
+    """count / seconds; None where no time passed (a clock too coarse), never an error and never infinity."""
+    return count / seconds if seconds > 0 else None
+
+
+def prefill_tokens_per_s(timeline: Timeline) -> float | None:
+    """B x S / TTFT, over the whole batch. Cached tokens are not processed, so they do not count."""
+    return rate(timeline.batch_size * timeline.input_tokens, ttft_s(timeline))
+
+
+def decode_tokens_per_s(timeline: Timeline) -> float | None:
+    """B x (N - 1) / decode time, over the whole batch, ids after a row's EOS not counted; None at N = 1."""
+    rows = timeline.row_output_tokens or (timeline.output_tokens,) * timeline.batch_size
+    return rate(sum(rows) - timeline.batch_size, decode_s(timeline))
+
+
+def decode_tokens_per_s_per_sequence(timeline: Timeline) -> float | None:
+    """(N - 1) / decode time: the speed one reader sees; None at N = 1."""
+    return rate(timeline.output_tokens - 1, decode_s(timeline))
+
+
+def prefill_share(timeline: Timeline) -> float | None:
+    """Share of the total spent before the first token, 0 to 1."""
+    return rate(ttft_s(timeline), total_s(timeline))
+
+
+def median(values: Sequence[float | None]) -> float | None:
+    """Median of the values there are; None when there is none."""
+    present = [value for value in values if value is not None]
+    return statistics.median(present) if present else None
+
+
+def interval(values: Sequence[float | None], confidence: float = 0.9) -> tuple[float, float] | None:
+    """A bootstrap interval of the median; below 6 values the plain range (`interval_kind` says which)."""
+    present = [value for value in values if value is not None]
+    if not present:
+        return None
+    if len(present) < _ENOUGH_FOR_BOOTSTRAP:
+        return min(present), max(present)
+    return bootstrap_interval([present], statistics.median, confidence)
+
+
+_ENOUGH_FOR_BOOTSTRAP = 6
+
+
+def interval_kind(repeats: int) -> str:
+    """What `interval` returns for so many repeats, as it is labelled in tables."""
+    return "range" if repeats < _ENOUGH_FOR_BOOTSTRAP else "bootstrap 90 %"
+
+
+def bootstrap_interval(samples, statistic, confidence: float = 0.9) -> tuple[float, float]:
+    """Percentile bootstrap of statistic(*samples), the samples drawn again independently; seeded, so repeatable."""
+    import numpy as np  # here and not above: this module is imported where only a figure is wanted
+    from scipy.stats import bootstrap
+
+    if all(len(set(sample)) == 1 for sample in samples):
+        value = statistic(*samples)
+        return value, value
+    result = bootstrap(
+        samples, statistic, confidence_level=confidence, n_resamples=2000, vectorized=False,
+        method="percentile", rng=np.random.default_rng(0),
+    )  # fmt: skip
+    return float(result.confidence_interval.low), float(result.confidence_interval.high)
+
+
+def drift(values: Sequence[float], tolerance: float = 0.10) -> str | None:
+    """A sentence when repeats of one thing are not alike over time, else None. `values` in the order measured.
+
+    Two patterns: slow runs at the start (a warm-up that was too short), and a steady climb or fall (throttling, or
+    another program). Both must exceed `tolerance` of the median, so that noise is not called drift.
+    """
+    if len(values) < 3:
+        return None
+    middle = statistics.median(values)
+    if middle <= 0 or any(not math.isfinite(value) for value in values):
+        return None
+    rising = all(b >= a for a, b in itertools.pairwise(values))
+    falling = all(b <= a for a, b in itertools.pairwise(values))
+    change = (values[-1] - values[0]) / middle
+    if (rising or falling) and abs(change) > tolerance:
+        return f"Each repeat was {'slower' if rising else 'faster'} than the one before, {abs(change):.0%} in all."
+    apart = 1 + tolerance / 2  # even the nearest two of the groups must differ, or one outlier would make a group
+    for cut in range(1, len(values)):
+        early, late = values[:cut], values[cut:]
+        slower = statistics.median(early) / statistics.median(late)
+        if min(early) > max(late) * apart and slower > 1 + tolerance:
+            return f"The first {cut} of {len(values)} repeats were {slower - 1:.0%} slower than the rest."
+        if max(early) * apart < min(late) and 1 / slower > 1 + tolerance:
+            return f"The last {len(late)} of {len(values)} repeats were {1 / slower - 1:.0%} slower than the rest."
+    return None

@@ -1,0 +1,271 @@
+"""What was measured, as files: JSON Lines, one line for the environment and one for each shape, checked when read.
+
+A file from a stranger is data, never code: every field has a type and a range, unknown fields are refused, and a bad
+line is named by its number.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from shapelab.errors import ShapelabError
+from shapelab.measure import metrics
+from shapelab.measure.metrics import Timeline
+from shapelab.request.shape import RequestShape
+
+SCHEMA_VERSION = 1
+LARGEST_LINE = 4_000_000  # characters; a shape with 100 repeats of 1,000 tokens takes about 2 million
+
+Text = Annotated[str, Field(max_length=500)]
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0, le=10**9)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class GpuState(_Strict):
+    """A GPU's sensors at one moment; None where it has no such sensor."""
+
+    sm_clock_mhz: Finite | None = None
+    temperature_c: Finite | None = None
+    power_w: Finite | None = None
+    energy_j: Finite | None = None
+
+
+class Environment(_Strict):
+    """The machine, the model and the versions a run belongs to."""
+
+    device: Text
+    device_kind: Literal["cpu", "cuda", "mps"]
+    model: Text | None = None
+    weights: Text | None = None
+    dtype: Text | None = None
+    attention: Text | None = None
+    threads: Count
+    cpus_usable: Finite | None = None
+    compute_capability: Text | None = None
+    cuda: Text | None = None
+    torch: Text
+    transformers: Text
+    python: Text
+    shapelab: Text
+    system: Text
+    measured_at: Text
+
+    @property
+    def label(self) -> str:
+        """One line for captions: model, dtype, machine."""
+        weights = "" if self.weights in (None, "original") else f" ({self.weights} weights)"
+        return f"{self.model}{weights}, {self.dtype}, {self.device}"
+
+
+class Repeat(_Strict):
+    """One measured run of a shape: its raw stamps (see metrics.Timeline) and what else was seen."""
+
+    index: Count
+    order: Count
+    host_ns: tuple[int, ...]
+    event_s: tuple[Seconds, ...] | None = None
+    per_step_sync: bool = False
+    output_tokens: Annotated[int, Field(ge=1, le=10**7)]
+    peak_memory_bytes: Count | None = None
+    gpu_before: GpuState | None = None
+    gpu_after: GpuState | None = None
+
+    @model_validator(mode="after")
+    def _stamps_make_sense(self):
+        if len(self.host_ns) not in (3, self.output_tokens + 1):
+            raise ValueError(f"{len(self.host_ns)} host stamps do not fit {self.output_tokens} output tokens")
+        if any(b < a for a, b in zip(self.host_ns, self.host_ns[1:], strict=False)):
+            raise ValueError("host stamps run backwards")
+        if self.event_s is not None and len(self.event_s) != self.output_tokens:
+            raise ValueError(f"{len(self.event_s)} events do not fit {self.output_tokens} output tokens")
+        return self
+
+    @property
+    def energy_j(self) -> float | None:
+        before, after = self.gpu_before, self.gpu_after
+        if not before or not after or before.energy_j is None or after.energy_j is None:
+            return None
+        return after.energy_j - before.energy_j
+
+
+class Measurement(_Strict):
+    """A shape, measured several times. Every summary is computed from the raw stamps."""
+
+    name: Text
+    input_tokens: Annotated[int, Field(ge=1, le=10**7)]
+    output_tokens: Annotated[int, Field(ge=1, le=10**7)]
+    batch_size: Annotated[int, Field(ge=1, le=10**6)] = 1
+    cached_tokens: Annotated[int, Field(ge=0, le=10**7)] = 0
+    repeats: Annotated[tuple[Repeat, ...], Field(min_length=1)]
+
+    @property
+    def shape(self) -> RequestShape:
+        return RequestShape(self.input_tokens, self.output_tokens, self.batch_size, self.cached_tokens)
+
+    def timelines(self) -> list[Timeline]:
+        return [
+            Timeline(r.host_ns, self.input_tokens, r.output_tokens, self.batch_size, self.cached_tokens,
+                     r.event_s, r.per_step_sync)
+            for r in self.repeats
+        ]  # fmt: skip
+
+    def values(self, metric) -> list[float | None]:
+        """A metric (a function of a Timeline) for every repeat."""
+        return [metric(timeline) for timeline in self.timelines()]
+
+    def median(self, metric) -> float | None:
+        return metrics.median(self.values(metric))
+
+    def interval(self, metric) -> tuple[float, float] | None:
+        return metrics.interval(self.values(metric))
+
+    @property
+    def interval_kind(self) -> str:
+        return metrics.interval_kind(len(self.repeats))
+
+    @property
+    def drift(self) -> str | None:
+        """A sentence when the totals were not alike over time (see metrics.drift)."""
+        ordered = sorted(self.repeats, key=lambda repeat: repeat.order)
+        return metrics.drift([(r.host_ns[-1] - r.host_ns[0]) / 1e9 for r in ordered])
+
+    def summary(self) -> dict[str, Any]:
+        """Medians and intervals under the names used everywhere, as plain values."""
+        pair = self.interval
+        return {
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "batch_size": self.batch_size,
+            "cached_tokens": self.cached_tokens,
+            **{metric.__name__: self.median(metric) for metric in _SUMMARISED},
+            "ttft_interval_s": pair(metrics.ttft_s),
+            "tpot_interval_s": pair(metrics.tpot_s),
+            "total_interval_s": pair(metrics.total_s),
+            "interval_kind": self.interval_kind,
+            "repeats": len(self.repeats),
+            "drift": self.drift,
+            "peak_memory_bytes": max((r.peak_memory_bytes or 0 for r in self.repeats), default=0) or None,
+            "energy_j": metrics.median([r.energy_j for r in self.repeats]),
+        }
+
+    def __repr__(self) -> str:
+        ttft, total = self.median(metrics.ttft_s), self.median(metrics.total_s)
+        return f"<{self.name} {self.shape}: TTFT {ttft:.3f} s, total {total:.3f} s, {len(self.repeats)} repeats>"
+
+
+_SUMMARISED = (
+    metrics.ttft_s,
+    metrics.tpot_s,
+    metrics.decode_s,
+    metrics.total_s,
+    metrics.prefill_tokens_per_s,
+    metrics.decode_tokens_per_s,
+    metrics.prefill_share,
+    metrics.host_overhead_s,
+)
+
+
+@dataclass
+class Run:
+    """Measurements made in one environment."""
+
+    environment: Environment
+    measurements: list[Measurement] = field(default_factory=list)
+
+    def __getitem__(self, name: str) -> Measurement:
+        for measurement in self.measurements:
+            if measurement.name == name:
+                return measurement
+        raise KeyError(f"{name!r} is not in this run; it holds {', '.join(self.names)}.")
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.names
+
+    @property
+    def names(self) -> list[str]:
+        return [measurement.name for measurement in self.measurements]
+
+    def to_frame(self):
+        """A tidy pandas frame, one row a shape, seconds and tokens per second."""
+        import pandas as pd
+
+        return pd.DataFrame([{"name": m.name, **m.summary()} for m in self.measurements])
+
+    def save(self, path: str | Path) -> Path:
+        """Write the run as JSON Lines. Raises ShapelabError when the file cannot be written."""
+        path = Path(path)
+        lines = [{"schema_version": SCHEMA_VERSION, "environment": self.environment.model_dump()}]
+        lines += [{"measurement": measurement.model_dump()} for measurement in self.measurements]
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("".join(json.dumps(line, allow_nan=False) + "\n" for line in lines), encoding="utf-8")
+        except OSError as error:
+            raise ShapelabError(f"The run cannot be written to {path} ({error.strerror}). Choose another --out.") from error
+        return path
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Run":
+        """Read and check a run. Raises ShapelabError naming the file, the line and what is wrong with it."""
+        path = Path(path)
+        try:
+            with path.open(encoding="utf-8") as file:
+                return cls._from_lines(_read_lines(file, path), path)
+        except (OSError, UnicodeDecodeError) as error:
+            raise ShapelabError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
+
+    @classmethod
+    def _from_lines(cls, lines: Iterable[tuple[int, Mapping]], path: Path) -> "Run":
+        run = None
+        for number, line in lines:
+            try:
+                if run is None:
+                    _check_header(line, path)
+                    run = cls(Environment.model_validate(line["environment"]))
+                else:
+                    run.measurements.append(Measurement.model_validate(line["measurement"]))
+            except KeyError as error:
+                raise ShapelabError(f"{path}, line {number}: {error} is missing. This is not a run of shapelab.") from None
+            except ValidationError as error:
+                first = error.errors()[0]
+                where = ".".join(map(str, first["loc"])) or "the line"
+                raise ShapelabError(f"{path}, line {number}: {where}: {first['msg']}.") from None
+        if run is None:
+            raise ShapelabError(f"{path} is empty. `shapelab run --out DIR` writes a run.")
+        return run
+
+    def _repr_html_(self) -> str:
+        return self.to_frame().to_html(index=False, escape=True, na_rep="-", float_format="{:.4g}".format)
+
+
+def _check_header(line: Mapping, path: Path):
+    found = line["schema_version"]
+    if found != SCHEMA_VERSION:
+        raise ShapelabError(
+            f"{path} has schema version {found!r} and this shapelab reads {SCHEMA_VERSION}. Update shapelab, or measure again."
+        )
+
+
+def _read_lines(file, path: Path):
+    number = 0
+    while line := file.readline(LARGEST_LINE + 1):
+        number += 1
+        if len(line) > LARGEST_LINE:
+            raise ShapelabError(f"{path}, line {number}: longer than {LARGEST_LINE:,} characters. This is not a run of shapelab.")
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except (json.JSONDecodeError, RecursionError):
+            raise ShapelabError(f"{path}, line {number}: not JSON. Was the file cut off?") from None
+        if not isinstance(value, dict):
+            raise ShapelabError(f"{path}, line {number}: a JSON object was expected.")
+        yield number, value

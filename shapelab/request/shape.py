@@ -1,0 +1,86 @@
+"""The shape of a request: four numbers, and everything this course says about latency follows from them."""
+
+import re
+from dataclasses import dataclass
+
+from shapelab.errors import ShapelabError
+
+_TEXT = re.compile(r"(?:(\d+)\+)?(\d+)x(\d+)(?:@(\d+))?")
+
+
+@dataclass(frozen=True)
+class RequestShape:
+    """How the tokens of a request (or of a batch of equal requests) are laid out.
+
+    input_tokens   S, prompt tokens that are processed now (at least 1)
+    output_tokens  N, tokens written: one by the prefill, N - 1 by decode steps (at least 1)
+    batch_size     B, equal sequences processed together (at least 1)
+    cached_tokens  prompt tokens already in the KV cache; they come on top of the input tokens
+
+    Raises ShapelabError, with a sentence, for anything else than whole numbers in these ranges.
+    """
+
+    input_tokens: int
+    output_tokens: int
+    batch_size: int = 1
+    cached_tokens: int = 0
+
+    def __post_init__(self):
+        for name, least in (("input_tokens", 1), ("output_tokens", 1), ("batch_size", 1), ("cached_tokens", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise ShapelabError(f"{name} must be a whole number, not {value!r}.")
+            if value < least:
+                raise ShapelabError(f"{name} must be at least {least}, not {value}.")
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Cached and input tokens of one sequence."""
+        return self.cached_tokens + self.input_tokens
+
+    @property
+    def total_tokens(self) -> int:
+        """All tokens of one sequence: the number that token counting looks at, and shape looks behind."""
+        return self.prompt_tokens + self.output_tokens
+
+    @classmethod
+    def parse(cls, text: str) -> "RequestShape":
+        """Read `[CACHED+]INxOUT[@BATCH]`, such as 1205x24 or 512+64x32@4, or a preset's name, such as rag."""
+        word = text.strip().lower()
+        if word in PRESETS:
+            return PRESETS[word]
+        match = _TEXT.fullmatch(word)
+        if not match:
+            raise ShapelabError(
+                f"{text!r} is not a shape. Write [CACHED+]INxOUT[@BATCH], such as 1205x24 or 512+64x32@4, "
+                f"or one of {', '.join(PRESETS)}."
+            )
+        cached, inputs, outputs, batch = match.groups()
+        return cls(int(inputs), int(outputs), int(batch or 1), int(cached or 0))
+
+    def __str__(self) -> str:
+        cached = f"{self.cached_tokens}+" if self.cached_tokens else ""
+        batch = f"@{self.batch_size}" if self.batch_size > 1 else ""
+        return f"{cached}{self.input_tokens}x{self.output_tokens}{batch}"
+
+
+# 1,205 and 25 input tokens are the talk's; the other numbers are this course's own choice.
+CHAT = RequestShape(60, 80)
+RAG = RequestShape(1205, 24)
+CREATIVE = RequestShape(25, 300)
+LLM_PERF = RequestShape(256, 64)
+PRESETS = {"chat": CHAT, "rag": RAG, "creative": CREATIVE, "llm_perf": LLM_PERF}
+
+
+def parse_shapes(text: str) -> dict[str, RequestShape]:
+    """Read a comma-separated list of shapes. The key is the preset's name, else the shape as it is written."""
+    shapes = {}
+    for word in filter(None, (part.strip() for part in text.split(","))):
+        shape = RequestShape.parse(word)
+        name = word.lower() if word.lower() in PRESETS else str(shape)
+        if name in shapes:
+            raise ShapelabError(f"The shape {name} is given twice; name each shape once and use repeats instead.")
+        shapes[name] = shape
+    if not shapes:
+        raise ShapelabError("No shapes were given. Try chat,rag,creative or 512+64x32@4.")
+    return shapes

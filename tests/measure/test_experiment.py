@@ -1,0 +1,169 @@
+"""One request, measured: every known way to get it wrong, with a clock and a model that do as they are told."""
+
+import pytest
+import torch
+
+from shapelab.errors import ShapelabError
+from shapelab.measure import experiment, metrics
+from shapelab.measure.clock import HostClock
+from shapelab.measure.experiment import measure_shapes, run_once, warm_up
+from shapelab.measure.loop import generate, new_cache
+from shapelab.request.shape import RequestShape
+from tests.toys import ScriptedModel, ScriptedTime, scripted_lab, toy_lab
+
+
+def scripted(**options):
+    time = ScriptedTime()
+    model = ScriptedModel(time, **options)
+    return scripted_lab(model), model, HostClock(now=time)
+
+
+def test_a_request_is_one_prefill_and_n_minus_1_steps():
+    lab, model, clock = scripted(prefill_ms=100, step_ms=10)
+    result = run_once(lab, RequestShape(50, 5), clock=clock)
+    assert metrics.ttft_s(result.timeline) == 0.1
+    assert metrics.tpot_s(result.timeline) == pytest.approx(0.010, abs=1e-15)
+    assert [length for _, length, _ in model.passes] == [50, 1, 1, 1, 1]
+    assert {kept for _, _, kept in model.passes} == {1}
+    assert result.ids.shape == (1, 5)
+
+
+def test_one_output_token():
+    lab, _, clock = scripted()
+    m = measure_shapes(lab, {"one": RequestShape(50, 1)}, clock=clock, progress=False)["one"]
+    assert m.median(metrics.ttft_s) == 0.1
+    assert m.summary()["tpot_s"] is None and m.summary()["tpot_interval_s"] is None
+    with pytest.raises(ShapelabError, match="output_tokens must be at least 1"):
+        RequestShape(50, 0)
+
+
+def test_a_shape_run_goes_on_past_eos():
+    lab, _, clock = scripted(ids=(2,))
+    assert run_once(lab, RequestShape(10, 10), clock=clock).ids.tolist() == [[2] * 10]
+
+
+def test_a_run_that_may_stop_counts_what_it_wrote():
+    lab, model, clock = scripted(ids=(5, 6, 2, 7), step_ms=10)
+    ids = torch.ones(1, 10, dtype=torch.long)
+    result = generate(model, ids, 10, new_cache(model, 20), clock, stop_ids=(2, 3))
+    assert result.ids.tolist() == [[5, 6, 2]]
+    assert (result.requested_output_tokens, result.timeline.output_tokens) == (10, 3)
+    assert metrics.decode_tokens_per_s(result.timeline) == pytest.approx(100)
+    assert result.timeline.per_step_sync, "looking at ids makes the host wait, and that is said"
+
+
+@pytest.mark.parametrize("length", [1, 2, 63, 64, 65, 256])
+def test_the_model_sees_exactly_s_tokens(length):
+    lab, model, clock = scripted()
+    run_once(lab, RequestShape(length, 2, 3), clock=clock)
+    assert model.passes[0][:2] == (3, length)
+
+
+def test_prompts_of_the_wrong_length_are_refused():
+    lab, model, _ = scripted()
+    with pytest.raises(ShapelabError, match="needs 2 x 10"):
+        run_once(lab, RequestShape(10, 2, 2), [[1] * 10, [1] * 9])
+    assert model.passes == []
+
+
+def test_too_long_is_refused_before_anything_runs():
+    lab, model, _ = scripted()
+    with pytest.raises(ShapelabError, match=r"512.*Shorten it by 1 token"):
+        measure_shapes(lab, {"ok": RequestShape(5, 2), "long": RequestShape(400, 13, cached_tokens=100)}, progress=False)
+    assert model.passes == []
+    lab.check(RequestShape(400, 12, cached_tokens=100))
+
+
+def test_warm_up_runs_the_shape_itself_with_at_least_two_tokens():
+    lab, model, _ = scripted()
+    for shape in (RequestShape(50, 1, 3), RequestShape(50, 300, 3)):
+        model.passes.clear()
+        warm_up(lab, shape)
+        assert model.passes[0][:2] == (3, 50)
+        assert model.passes[1][:2] == (3, 1)
+
+
+def test_no_prompt_is_used_twice_not_even_by_the_warm_up(monkeypatch):
+    lab, _, clock = scripted()
+    used = []
+    real = experiment.run_once
+
+    def spy(lab, shape, prompts, **options):
+        used.extend(tuple(row) for row in prompts)
+        return real(lab, shape, prompts, **options)
+
+    monkeypatch.setattr(experiment, "run_once", spy)
+    measure_shapes(lab, {"a": RequestShape(60, 2, 2), "b": RequestShape(200, 2)}, repeats=4, clock=clock, progress=False)
+    assert len(used) == len(set(used)) == 5 * 3
+
+
+def test_shapes_are_interleaved_and_each_repeat_is_kept():
+    lab, _, clock = scripted()
+    run = measure_shapes(lab, {"a": RequestShape(5, 2), "b": RequestShape(6, 2)}, repeats=8, clock=clock, progress=False)
+    orders = {name: [r.order for r in run[name].repeats] for name in "ab"}
+    assert sorted(orders["a"] + orders["b"]) == list(range(16))
+    assert all({a, b} == {2 * i, 2 * i + 1} for i, (a, b) in enumerate(zip(orders["a"], orders["b"], strict=True)))
+    assert orders["a"] != sorted(set(range(0, 16, 2))), "the order within a round is drawn, not fixed"
+    assert [r.index for r in run["a"].repeats] == list(range(1, 9))
+
+
+def test_drift_reaches_the_record():
+    time = ScriptedTime()
+    model = ScriptedModel(time)
+    lab, clock = scripted_lab(model), HostClock(now=time)
+    real = model.forward
+
+    def slower(*args, **options):
+        model.prefill_ms *= 1.05
+        return real(*args, **options)
+
+    model.forward = slower
+    assert "slower" in measure_shapes(lab, {"a": RequestShape(5, 3)}, repeats=4, clock=clock, progress=False)["a"].drift
+
+
+def test_ctrl_c_keeps_what_every_shape_has(monkeypatch):
+    lab, _, clock = scripted()
+    real, calls = experiment._repeat, []
+
+    def interrupted(*args):
+        calls.append(1)
+        if len(calls) == stop_at:
+            raise KeyboardInterrupt
+        return real(*args)
+
+    monkeypatch.setattr(experiment, "_repeat", interrupted)
+    shapes = {"a": RequestShape(5, 2), "b": RequestShape(6, 2)}
+    stop_at = 4
+    run = measure_shapes(lab, shapes, repeats=5, clock=clock, progress=False)
+    assert sorted(len(m.repeats) for m in run.measurements) == [1, 2]
+    calls.clear()
+    stop_at = 2
+    with pytest.raises(KeyboardInterrupt):
+        measure_shapes(lab, shapes, repeats=5, clock=clock, progress=False)
+
+
+def test_out_of_memory_while_warming_up_is_a_sentence():
+    lab, model, _ = scripted()
+
+    def full(*_args, **_options):
+        raise torch.OutOfMemoryError("no")
+
+    model.forward = full
+    with pytest.raises(ShapelabError, match="does not fit in the memory"):
+        measure_shapes(lab, {"a": RequestShape(5, 3)}, progress=False)
+
+
+def test_repeats_below_one_are_refused():
+    with pytest.raises(ShapelabError, match="repeats must be at least 1"):
+        measure_shapes(toy_lab(), {"a": RequestShape(5, 3)}, repeats=0)
+
+
+def test_the_loop_reads_no_value_on_the_way(monkeypatch):
+    """No item(), tolist(), bool() or numpy() between the first and the last pass: each would make the host wait."""
+    lab, reads = toy_lab(), []
+    for name in ("item", "tolist", "__bool__", "__int__", "numpy", "cpu"):
+        real = getattr(torch.Tensor, name)
+        monkeypatch.setattr(torch.Tensor, name, lambda self, *a, _n=name, _r=real, **k: (reads.append(_n), _r(self, *a, **k))[1])
+    model, ids = lab.model, torch.ones(2, 7, dtype=torch.long)
+    generate(model, ids, 5, new_cache(model, 12), HostClock())
+    assert reads == []

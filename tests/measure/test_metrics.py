@@ -1,0 +1,141 @@
+"""Definitions with a scripted clock: what is counted where, and what happens at the edges."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shapelab.measure import metrics
+from shapelab.measure.metrics import Timeline, drift, interval, interval_kind
+
+MS = 1_000_000
+
+
+def timeline(*milliseconds, **options):
+    """Host stamps at these milliseconds; S = 50 unless said."""
+    stamps = tuple(round(m * MS) for m in milliseconds)
+    return Timeline(stamps, options.pop("input_tokens", 50), len(stamps) - 1, **options)
+
+
+def test_ttft_is_not_in_tpot():
+    t = timeline(0, 100, 110, 120, 130, 140)
+    assert metrics.ttft_s(t) == 0.1
+    assert metrics.tpot_s(t) == pytest.approx(0.010, abs=1e-15)
+    assert metrics.itl_s(t) == pytest.approx([0.010] * 4)
+    assert metrics.decode_s(t) == pytest.approx(0.040)
+    assert metrics.total_s(t) == pytest.approx(0.140)
+
+
+def test_published_request():
+    """710 in, 190 out, 4409.816 ms in all of which 3751.546 ms of generation: 43.09 and 50.379 tok/s (TensorRT-LLM
+    issue 1410, which counts 190 tokens against 189 steps)."""
+    t = Timeline((0, round(658.270 * MS), round(4409.816 * MS)), 710, 190)
+    assert metrics.total_s(t) == pytest.approx(4.409816)
+    assert 190 / metrics.total_s(t) == pytest.approx(43.09, abs=0.01)
+    assert metrics.decode_tokens_per_s(t) == pytest.approx(50.379, abs=0.001)
+
+
+def test_one_output_token_has_no_tpot_and_loses_nothing():
+    t = timeline(0, 100)
+    assert metrics.tpot_s(t) is None and metrics.decode_tokens_per_s(t) is None
+    assert metrics.itl_s(t) == []
+    assert metrics.ttft_s(t) == metrics.total_s(t) == 0.1
+    assert metrics.prefill_share(t) == 1
+
+
+def test_a_clock_that_stands_still_gives_no_rate():
+    t = timeline(5, 5, 5, 5)
+    assert metrics.prefill_tokens_per_s(t) is None
+    assert metrics.decode_tokens_per_s(t) is None
+    assert metrics.prefill_share(t) is None
+    assert metrics.tpot_s(t) == 0
+
+
+def test_prefill_rate_counts_every_prompt_token_of_the_batch():
+    t = Timeline((0, 100 * MS, 200 * MS), 100, 2, batch_size=2)
+    assert metrics.prefill_tokens_per_s(t) == 2000
+
+
+def test_cached_tokens_are_not_read_again():
+    t = Timeline((0, 100 * MS, 200 * MS), 100, 2, cached_tokens=900)
+    assert metrics.prefill_tokens_per_s(t) == 1000
+
+
+def test_batch_counts_once():
+    t = Timeline((0, 100 * MS, 1100 * MS), 10, 101, batch_size=4)
+    assert metrics.decode_tokens_per_s(t) == pytest.approx(400)
+    assert metrics.decode_tokens_per_s_per_sequence(t) == pytest.approx(100)
+
+
+def test_prompt_tokens_are_not_output_tokens():
+    t = timeline(0, 100, 110, 120, 130, 140, input_tokens=50)
+    assert t.output_tokens == 5
+    assert metrics.decode_tokens_per_s(t) == pytest.approx(100)
+
+
+def test_ids_after_eos_do_not_count():
+    t = Timeline((0, 100 * MS, 1100 * MS), 10, 11, batch_size=2, row_output_tokens=(11, 3))
+    assert metrics.decode_tokens_per_s(t) == pytest.approx(12)
+
+
+def test_events_give_the_steps_and_the_host_the_rest():
+    t = Timeline((0, 104 * MS, 150 * MS), 50, 4, event_s=(0.100, 0.110, 0.120, 0.130))
+    assert metrics.ttft_s(t) == 0.104
+    assert metrics.itl_s(t) == pytest.approx([0.010] * 3)
+    assert metrics.host_overhead_s(t) == pytest.approx(0.020)
+    assert metrics.host_overhead_s(timeline(0, 1, 2)) is None
+
+
+def test_three_stamps_for_many_steps_have_no_itl():
+    assert metrics.itl_s(Timeline((0, 100 * MS, 200 * MS), 10, 20)) is None
+
+
+@pytest.mark.parametrize("stamps,count", [((0,), 1), ((0, 1, 2, 3), 2), ((0, 1), 4)])
+def test_stamps_must_fit(stamps, count):
+    with pytest.raises(ValueError, match="do not fit"):
+        Timeline(stamps, 10, count)
+
+
+@given(st.lists(st.floats(0.001, 1000), min_size=3, max_size=60))
+def test_parts_sum_to_the_whole(gaps):
+    stamps, now = [0], 0
+    for gap in gaps:
+        now += round(gap * MS)
+        stamps.append(now)
+    t = Timeline(tuple(stamps), 7, len(gaps))
+    assert metrics.ttft_s(t) + metrics.decode_s(t) == pytest.approx(metrics.total_s(t))
+    assert sum(metrics.itl_s(t)) == pytest.approx(metrics.decode_s(t))
+    assert metrics.tpot_s(t) * (len(gaps) - 1) == pytest.approx(metrics.decode_s(t))
+
+
+def test_few_values_give_their_range():
+    assert interval([3.0, 1.0, 2.0]) == (1.0, 3.0)
+    assert (interval_kind(5), interval_kind(6)) == ("range", "bootstrap 90 %")
+    assert interval([None, None]) is None
+    assert interval([2.0] * 8) == (2.0, 2.0)
+
+
+def test_many_values_give_a_bootstrap_interval_of_the_median():
+    values = [10.0, 10.1, 10.2, 9.9, 9.8, 10.0, 50.0]
+    low, high = interval(values)
+    assert 9.8 <= low <= 10.0 <= high < 50
+    assert interval(values) == (low, high)
+
+
+@pytest.mark.parametrize(
+    "values,word",
+    [
+        ([1.5, 1.4, 1.0, 1.01, 1.0, 1.0], "first"),
+        ([1.0, 1.1, 1.2, 1.3, 1.4], "slower"),
+        ([1.4, 1.2, 1.0], "faster"),
+        ([1.0, 1.0, 1.0, 1.3, 1.35, 1.3], "last"),
+    ],
+)
+def test_drift_is_flagged(values, word):
+    assert word in drift(values)
+
+
+@pytest.mark.parametrize(
+    "values", [[1.0], [1.0, 2.0], [1.0, 1.03, 0.98, 1.02], [1.0, 1.01, 1.02], [0.0] * 4, [1.3, 1.0, 1.25, 1.0]]
+)
+def test_noise_is_not_drift(values):
+    assert drift(values) is None
