@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich import box
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 
 from shapelab.errors import ShapelabError
@@ -78,7 +80,9 @@ def _report_run(result, run_file: str, figure_file: str | None, as_json: bool):
         )
         return
     console = Console()
-    console.print(_shapes_table(result), _claims_table(found))
+    console.print(_shapes_table(result))
+    _print_claims(console, found)
+    console.print()
     for measurement in result.measurements:
         if measurement.drift:
             console.print(f"[yellow]Drift in {measurement.name}:[/] {measurement.drift} Close other programs and measure again.")
@@ -118,12 +122,13 @@ def _keep(result, out: Path, notice: Console) -> tuple[str, str | None]:
 
 
 def _shapes_table(result) -> Table:
-    table = Table(title=f"Measured: {result.environment.label}", title_justify="left", caption_justify="left",
+    table = Table(title=f"Measured: {result.environment.label}", title_justify="left", caption_justify="left", box=box.SIMPLE,
                   caption=f"Medians of {len(result.measurements[0].repeats)} repeats. TTFT: time to first token. "
                           "TPOT: time per output token after it. Rates over the whole batch.")  # fmt: skip
-    headings = ("shape", "input", "output", "TTFT s", "TPOT ms", "total s", "prefill tok/s", "decode tok/s", "prefill share")
+    headings = ("shape", "in", "out", "TTFT s", "TPOT ms", "total s", "prefill tok/s", "decode tok/s", "prefill share")
     for heading in headings:
-        table.add_column(heading, justify="left" if heading == "shape" else "right")
+        first = heading == "shape"
+        table.add_column(heading, justify="left" if first else "right", no_wrap=first, min_width=8 if first else 4)
     for m in result.measurements:
         values = m.summary()
         extra = f" ({m.shape})" if m.batch_size > 1 or m.cached_tokens else ""
@@ -137,15 +142,15 @@ def _shapes_table(result) -> Table:
     return table
 
 
-def _claims_table(found) -> Table:
-    table = Table(title="The talk's claims (reported: TinyLlama 1.1B on an NVIDIA T4)", title_justify="left", show_lines=True)
-    for heading in ("", "reported", "measured here", "verdict", "why"):
-        table.add_column(heading)
+def _print_claims(console: Console, found):
+    """One short paragraph a claim: readable in the narrowest terminal."""
+    console.print("\n[bold]The talk's claims[/] (reported: TinyLlama 1.1B on an NVIDIA T4)")
     colors = {"holds": "green", "does_not_hold": "yellow", "not_measured": "dim"}
     for f in found:
         verdict = f"[{colors[f.verdict]}]{f.verdict.replace('_', ' ')}[/]"
-        table.add_row(f.id, f"{f.claim} [dim]{f.reported}[/]", f.measured, verdict, f.why)
-    return table
+        console.print(f"\n[bold]{f.id}[/] {f.claim} {verdict}", highlight=False)
+        for label, text in (("reported", f.reported), ("measured here", f.measured), ("why", f.why)):
+            console.print(Padding(f"[dim]{label}:[/] {text}", (0, 0, 0, 3)), highlight=False)
 
 
 def _show(value: float | None, form: str, factor: float = 1) -> str:
@@ -165,7 +170,7 @@ def doctor(as_json: JsonOption = False):
             return
         console = Console()
         for title in ("environment", "ceilings", "choice"):
-            table = Table(title=title, title_justify="left", show_header=False)
+            table = Table(title=title, title_justify="left", show_header=False, box=box.SIMPLE)
             for key, value in report[title].items():
                 table.add_row(key, _text(value))
             console.print(table)
@@ -198,14 +203,22 @@ def models(
         if as_json:
             print_json(entries)
             return
-        table = Table(title="Models by name", title_justify="left")
-        for heading in ("name", "parameters", "weights fp32", "weights 16-bit", "from", "here already", "about"):
-            table.add_column(heading)
+        table = Table(title="Models by name", title_justify="left", box=box.SIMPLE)
+        for heading in ("name", "parameters", "fp32", "16 bits", "here"):
+            table.add_column(heading, no_wrap=True)
+        table.add_column("what and from where")
         for e in entries:
-            table.add_row(e["name"], f"{e['parameters'] / 1e6:,.0f} M", f"{e['weight_bytes_fp32'] / 1e9:.2f} GB",
-                          f"{e['weight_bytes_16_bit'] / 1e9:.2f} GB", e["source"], "yes" if e["cached"] else "no", e["about"])  # fmt: skip
+            table.add_row(
+                e["name"],
+                f"{e['parameters'] / 1e6:,.0f} M",
+                f"{e['weight_bytes_fp32'] / 1e9:.2f} GB",
+                f"{e['weight_bytes_16_bit'] / 1e9:.2f} GB",
+                "yes" if e["cached"] else "no",
+                f"{e['about']} ({e['source']})",
+            )
         console = Console()
         console.print(table)
+        console.print("Memory needed: the weights, in the dtype loaded, and about 1 GB for everything else.")
         console.print("Any hub id or local folder of a decoder-only model works too, and NAME:random with random weights.")
         console.print(f"Cache: {cache_dir()}", highlight=False, soft_wrap=True)
 
