@@ -14,8 +14,9 @@ from typing import Annotated, Any
 import typer
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.padding import Padding
-from rich.table import Table
+from rich.table import Column, Table
 
 from shapelab.errors import ShapelabError
 from shapelab.files import cache_dir
@@ -58,7 +59,7 @@ def run(
         with notice.status("Loading the model"):
             lab = load(model, device, dtype)
         for note in lab.notes:
-            notice.print(note, style="dim", highlight=False)
+            notice.print(note, style="dim", highlight=False, markup=False)
         result = measure_shapes(lab, wanted, repeats=repeats, seed=seed)
         run_file, figure_file = _keep(result, out, notice)
         _report_run(result, run_file, figure_file, as_json)
@@ -86,7 +87,8 @@ def _report_run(result, run_file: str, figure_file: str | None, as_json: bool):
     for measurement in result.measurements:
         if measurement.drift:
             console.print(f"[yellow]Drift in {measurement.name}:[/] {measurement.drift} Close other programs and measure again.")
-    console.print(f"Run:     {run_file}\nPicture: {figure_file}", highlight=False, soft_wrap=True)
+    picture = figure_file or "not written"
+    console.print(f"Run:     {run_file}\nPicture: {picture}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _refuse_unwritable(out: Path):
@@ -108,7 +110,7 @@ def _keep(result, out: Path, notice: Console) -> tuple[str, str | None]:
         run_file = result.save(out / f"{stem}.jsonl")
     except ShapelabError as error:
         run_file = result.save(Path(tempfile.mkdtemp(prefix="shapelab-")) / f"{stem}.jsonl")
-        notice.print(f"{error} It was kept in {run_file} instead.", style="yellow", highlight=False)
+        notice.print(f"{error} It was kept in {run_file} instead.", style="yellow", highlight=False, markup=False, soft_wrap=True)
     picture = run_file.with_suffix(".png")
     try:
         import matplotlib
@@ -122,23 +124,22 @@ def _keep(result, out: Path, notice: Console) -> tuple[str, str | None]:
 
 
 def _shapes_table(result) -> Table:
-    table = Table(title=f"Measured: {result.environment.label}", title_justify="left", caption_justify="left", box=box.SIMPLE,
-                  caption=f"Medians of {len(result.measurements[0].repeats)} repeats. TTFT: time to first token. "
-                          "TPOT: time per output token after it. Rates over the whole batch.")  # fmt: skip
-    headings = ("shape", "in", "out", "TTFT s", "TPOT ms", "total s", "prefill tok/s", "decode tok/s", "prefill share")
-    for heading in headings:
+    from shapelab.classroom import tables
+
+    table = Table(
+        title=escape(f"Measured: {result.environment.label}"),
+        title_justify="left",
+        caption=tables.caption(result),
+        caption_justify="left",
+        box=box.SIMPLE,
+        pad_edge=False,
+        collapse_padding=True,  # or 80 columns are too few, and numbers lose their last digits
+    )
+    for heading in tables.HEADINGS:
         first = heading == "shape"
-        table.add_column(heading, justify="left" if first else "right", no_wrap=first, min_width=8 if first else 4)
-    for m in result.measurements:
-        values = m.summary()
-        extra = f" ({m.shape})" if m.batch_size > 1 or m.cached_tokens else ""
-        name = m.name if m.name == str(m.shape) else m.name + extra
-        table.add_row(
-            name, f"{m.input_tokens:,}", f"{m.output_tokens:,}", _show(values["ttft_s"], ".3f"),
-            _show(values["tpot_s"], ".1f", 1e3), _show(values["total_s"], ".2f"),
-            _show(values["prefill_tokens_per_s"], ",.0f"), _show(values["decode_tokens_per_s"], ",.1f"),
-            _show(values["prefill_share"], ".0%"),
-        )  # fmt: skip
+        table.add_column(heading, justify="left" if first else "right", no_wrap=first, min_width=8 if first else 4, overflow="fold")
+    for row in tables.rows(result):
+        table.add_row(*row)
     return table
 
 
@@ -151,10 +152,6 @@ def _print_claims(console: Console, found):
         console.print(f"\n[bold]{f.id}[/] {f.claim} {verdict}", highlight=False)
         for label, text in (("reported", f.reported), ("measured here", f.measured), ("why", f.why)):
             console.print(Padding(f"[dim]{label}:[/] {text}", (0, 0, 0, 3)), highlight=False)
-
-
-def _show(value: float | None, form: str, factor: float = 1) -> str:
-    return "-" if value is None else format(value * factor, form)
 
 
 @app.command()
@@ -170,13 +167,13 @@ def doctor(as_json: JsonOption = False):
             return
         console = Console()
         for title in ("environment", "ceilings", "choice"):
-            table = Table(title=title, title_justify="left", show_header=False, box=box.SIMPLE)
+            table = Table("", Column(overflow="fold"), title=title, title_justify="left", show_header=False, box=box.SIMPLE)
             for key, value in report[title].items():
-                table.add_row(key, _text(value))
+                table.add_row(key, escape(_text(value)))
             console.print(table)
         if report["problems"]:
             for problem in report["problems"]:
-                console.print(f"[yellow]Problem:[/] {problem}", highlight=False)
+                console.print(f"[yellow]Problem:[/] {escape(problem)}", highlight=False)
         else:
             console.print("[green]Nothing is missing: this machine is ready.[/]")
 
@@ -220,18 +217,18 @@ def models(
         console.print(table)
         console.print("Memory needed: the weights, in the dtype loaded, and about 1 GB for everything else.")
         console.print("Any hub id or local folder of a decoder-only model works too, and NAME:random with random weights.")
-        console.print(f"Cache: {cache_dir()}", highlight=False, soft_wrap=True)
+        console.print(f"Cache: {cache_dir()}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _clear_cache():
     """Remove what shapelab made, and nothing else: the folder may have been chosen by the user."""
     from shapelab.model import embedded
 
-    ours = [path for pattern in (f"{embedded.NAME}-*", ".making-*") for path in cache_dir().glob(pattern) if path.is_dir()]
+    ours = [path for pattern in (f"{embedded.NAME}-{'[0-9a-f]' * 8}-r*", ".making-*") for path in cache_dir().glob(pattern) if path.is_dir()]
     freed = sum(file.stat().st_size for path in ours for file in path.rglob("*") if file.is_file())
     for path in ours:
         shutil.rmtree(path)
-    Console().print(f"Removed {freed / 1e9:.2f} GB from {cache_dir()}.", highlight=False, soft_wrap=True)
+    Console().print(f"Removed {freed / 1e9:.2f} GB from {cache_dir()}.", highlight=False, markup=False, soft_wrap=True)
 
 
 def print_json(value: Any):
@@ -246,7 +243,7 @@ def sentences():
     try:
         yield
     except ShapelabError as error:
-        Console(stderr=True).print(f"[red]shapelab:[/] {error}", highlight=False, soft_wrap=True)
+        Console(stderr=True).print(f"[red]shapelab:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
         Console(stderr=True).print("Stopped before every shape was measured once; nothing was kept.")

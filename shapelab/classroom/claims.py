@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Literal
 
+from shapelab.classroom.html import Card
+from shapelab.classroom.tables import html_table
 from shapelab.measure import metrics
 from shapelab.measure.record import Measurement, Run
 
@@ -127,18 +129,19 @@ def as_records(found: list[Finding]) -> list[dict]:
     return [asdict(finding) for finding in found]
 
 
-def to_frame(found: list[Finding]):
-    """The findings as a pandas frame: id, claim, reported, measured, verdict, why."""
-    import pandas as pd
-
-    return pd.DataFrame(as_records(found)).drop(columns="value").set_index("id")
+def claims_table(found: list[Finding]) -> Card:
+    """The findings as a table for a notebook: reported, measured here, verdict, why."""
+    headings = ("claim", "reported (TinyLlama 1.1B, T4)", "measured here", "verdict", "why")
+    body = [(f"{f.id}. {f.claim}", f.reported, f.measured, f.verdict.replace("_", " "), f.why) for f in found]
+    return Card("\n".join(f"{f.id} {f.verdict}: {f.measured}. {f.why}" for f in found), html_table(headings, body))
 
 
 def _find(claim: _Claim, run: Run) -> Finding:
     missing = [name for name in claim.needs if name not in run]
     if missing:
         return _finding(claim, "-", "not_measured", f"This run has no {' and no '.join(missing)} shape.")
-    if any(metrics.median(run[name].values(metric)) in (None, 0) for name in claim.needs for metric in (_read_s, metrics.tpot_s)):
+    needed = [value for name in claim.needs for metric in (_read_s, metrics.tpot_s) for value in run[name].values(metric)]
+    if not all(needed):
         return _finding(
             claim, "-", "not_measured", "A shape with one output token, or a clock that stood still, cannot decide it."
         )

@@ -16,25 +16,31 @@ _INK, _FAINT = "#333333", "#d9d9d9"
 
 def caption(figure: Figure, kind: str, about: str):
     """Write "measured: model, dtype, machine" (or predicted, reported) under a figure."""
-    figure.text(0.01, 0.01, f"{kind}: {about}", fontsize=8, color=_INK, ha="left", va="bottom")
+    figure.text(0.01, 0.01, f"{kind}: {about}", fontsize=8, color=_INK, ha="left", va="bottom", parse_math=False)
 
 
 def timelines(run: Run) -> Figure:
-    """Each shape as a bar over time: prefill, then one stroke for every decode step, up to the median repeat's total."""
+    """Each shape as a bar over time, prefill then decode; medians over the repeats."""
     shown = run.measurements
     figure, axis = plt.subplots(figsize=(9, 1.6 + 0.62 * len(shown)), layout="none")
     figure.subplots_adjust(left=0.2, right=0.97, top=1 - 0.5 / figure.get_figheight(), bottom=0.85 / figure.get_figheight())
     longest = max(m.median(metrics.total_s) for m in shown)
     for row, measurement in enumerate(shown):
         _timeline(axis, row, measurement, longest)
-    axis.set_yticks(range(len(shown)), [_row_label(m) for m in shown])
+    axis.set_yticks(range(len(shown)), [_row_label(m) for m in shown], parse_math=False)
     axis.invert_yaxis()
     axis.set_xlim(0, longest * 1.14)
     axis.set_xlabel("seconds since the prompt was on the device")
-    axis.set_title("Where the time of a request goes", loc="left", fontsize=12)
+    axis.set_title("Where a request spends its time", loc="left", fontsize=12)
     bars = [plt.Rectangle((0, 0), 1, 1, color=color) for color in (PREFILL, DECODE)]
-    axis.legend(bars, ["prefill (to the first token)", "decode (one token a stroke)"], frameon=False, fontsize=9,
-                loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, borderaxespad=0.1)  # fmt: skip
+    figure.legend(
+        bars,
+        ["prefill: until the first token", "decode: one token a pass"],
+        frameon=False,
+        fontsize=9,
+        ncols=2,
+        loc="upper right",
+    )
     _clean(axis)
     caption(figure, "measured", run.environment.label)
     return figure
@@ -60,7 +66,7 @@ def step_times(seconds: Sequence[float], about: str, *, kind: str = "measured") 
     axis.set_title("Time until each output token, counted from the one before", loc="left", fontsize=12)
     axis.legend(frameon=False)
     _clean(axis)
-    figure.supxlabel(f"{kind}: {about}", fontsize=8, x=0.01, ha="left", color=_INK)
+    figure.supxlabel(f"{kind}: {about}", fontsize=8, x=0.01, ha="left", color=_INK, parse_math=False)
     return figure
 
 
@@ -74,7 +80,25 @@ def marginal_costs(read_ms: float, write_ms: float, about: str) -> Figure:
     axis.set_xlabel("milliseconds")
     axis.set_title("What one more token costs", loc="left", fontsize=12)
     _clean(axis)
-    figure.supxlabel(f"measured: {about}", fontsize=8, x=0.01, ha="left", color=_INK)
+    figure.supxlabel(f"measured: {about}", fontsize=8, x=0.01, ha="left", color=_INK, parse_math=False)
+    return figure
+
+
+def cost_per_row(rows: Sequence[int], seconds: Sequence[float], about: str) -> Figure:
+    """Time of one matrix product, divided by the tokens (rows) that went through it together; both axes logarithmic."""
+    figure, axis = plt.subplots(figsize=(9, 3.4), layout="constrained")
+    axis.loglog(rows, [s / n * 1e6 for s, n in zip(seconds, rows, strict=True)], marker="o", color=PREFILL)
+    axis.plot(rows[:1], [seconds[0] / rows[0] * 1e6], marker="o", markersize=9, color=DECODE, linestyle="")
+    axis.annotate(
+        "one token: decode", (rows[0], seconds[0] / rows[0] * 1e6), xytext=(12, 0), textcoords="offset points", va="center"
+    )
+    axis.set_xticks(list(rows), [f"{n:,}" for n in rows])
+    axis.minorticks_off()
+    axis.set_xlabel("tokens that share the pass")
+    axis.set_ylabel("microseconds a token")
+    axis.set_title("One weight matrix: the more tokens share its reading, the less each pays", loc="left", fontsize=12)
+    _clean(axis)
+    figure.supxlabel(f"measured: {about}", fontsize=8, x=0.01, ha="left", color=_INK, parse_math=False)
     return figure
 
 
@@ -82,9 +106,6 @@ def _timeline(axis, row: int, measurement: Measurement, longest: float):
     ttft, total = measurement.median(metrics.ttft_s), measurement.median(metrics.total_s)
     axis.barh(row, ttft, color=PREFILL, height=0.6)
     axis.barh(row, total - ttft, left=ttft, color=DECODE, height=0.6)
-    steps = measurement.output_tokens - 1
-    ends = [ttft + (total - ttft) * n / steps for n in range(1, steps)]
-    axis.vlines(ends, row - 0.3, row + 0.3, color="white", linewidth=0.35)
     axis.text(total + longest * 0.01, row, f"{total:.2f} s", va="center", fontsize=9, color=_INK)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from shapelab import __version__
 from shapelab.measure.record import Environment, GpuState
 from shapelab.model.load import Lab
 
@@ -29,7 +30,7 @@ def environment(lab: Lab | None = None) -> Environment:
         torch=torch.__version__,
         transformers=_version("transformers"),
         python=platform.python_version(),
-        shapelab=_version("shapelab"),
+        shapelab=__version__,
         system=f"{platform.system()} {platform.machine()}",
         measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )

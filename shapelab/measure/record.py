@@ -24,6 +24,8 @@ Text = Annotated[str, Field(max_length=500)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, le=10**9)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Nanoseconds = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 class _Strict(BaseModel):
@@ -33,10 +35,10 @@ class _Strict(BaseModel):
 class GpuState(_Strict):
     """A GPU's sensors at one moment; None where it has no such sensor."""
 
-    sm_clock_mhz: Finite | None = None
+    sm_clock_mhz: NotNegative | None = None
     temperature_c: Finite | None = None
-    power_w: Finite | None = None
-    energy_j: Finite | None = None
+    power_w: NotNegative | None = None
+    energy_j: NotNegative | None = None
 
 
 class Environment(_Strict):
@@ -49,7 +51,7 @@ class Environment(_Strict):
     dtype: Text | None = None
     attention: Text | None = None
     threads: Count
-    cpus_usable: Finite | None = None
+    cpus_usable: NotNegative | None = None
     compute_capability: Text | None = None
     cuda: Text | None = None
     torch: Text
@@ -71,7 +73,7 @@ class Repeat(_Strict):
 
     index: Count
     order: Count
-    host_ns: tuple[int, ...]
+    host_ns: tuple[Nanoseconds, ...]
     event_s: tuple[Seconds, ...] | None = None
     per_step_sync: bool = False
     output_tokens: Annotated[int, Field(ge=1, le=10**7)]
@@ -85,6 +87,8 @@ class Repeat(_Strict):
             raise ValueError(f"{len(self.host_ns)} host stamps do not fit {self.output_tokens} output tokens")
         if any(b < a for a, b in zip(self.host_ns, self.host_ns[1:], strict=False)):
             raise ValueError("host stamps run backwards")
+        if any(b < a for a, b in zip(self.event_s or (), (self.event_s or ())[1:], strict=False)):
+            raise ValueError("events run backwards")
         if self.event_s is not None and len(self.event_s) != self.output_tokens:
             raise ValueError(f"{len(self.event_s)} events do not fit {self.output_tokens} output tokens")
         return self
@@ -174,6 +178,15 @@ _SUMMARISED = (
 )
 
 
+class _Header(_Strict):
+    schema_version: int
+    environment: Environment
+
+
+class _Line(_Strict):
+    measurement: Measurement
+
+
 @dataclass
 class Run:
     """Measurements made in one environment."""
@@ -229,9 +242,9 @@ class Run:
             try:
                 if run is None:
                     _check_header(line, path)
-                    run = cls(Environment.model_validate(line["environment"]))
+                    run = cls(_Header.model_validate(line).environment)
                 else:
-                    run.measurements.append(Measurement.model_validate(line["measurement"]))
+                    run.measurements.append(_Line.model_validate(line).measurement)
             except KeyError as error:
                 raise ShapelabError(f"{path}, line {number}: {error} is missing. This is not a run of shapelab.") from None
             except ValidationError as error:
@@ -240,6 +253,8 @@ class Run:
                 raise ShapelabError(f"{path}, line {number}: {where}: {first['msg']}.") from None
         if run is None:
             raise ShapelabError(f"{path} is empty. `shapelab run --out DIR` writes a run.")
+        if not run.measurements:
+            raise ShapelabError(f"{path} holds no measurement. Was the file cut off?")
         return run
 
     def _repr_html_(self) -> str:
@@ -264,7 +279,7 @@ def _read_lines(file, path: Path):
             continue
         try:
             value = json.loads(line)
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):  # ValueError: not JSON, or a number of thousands of digits
             raise ShapelabError(f"{path}, line {number}: not JSON. Was the file cut off?") from None
         if not isinstance(value, dict):
             raise ShapelabError(f"{path}, line {number}: a JSON object was expected.")

@@ -242,7 +242,7 @@ def _random_config(name: str):
 def _from_hub(auto, source: str, what: str, **options):
     """from_pretrained without remote code and without pickles; every failure becomes a sentence."""
     path = Path(source)
-    if path.is_file() and path.suffix == ".gguf":
+    if path.suffix == ".gguf" and os.path.isfile(source):
         source, options["gguf_file"] = str(path.parent), path.name
     elif what == "weights":
         options["use_safetensors"] = True

@@ -59,7 +59,5 @@ class ModelSpec:
 
 def known_config(name: str) -> dict[str, Any]:
     """The config in `data/models/` for a name such as tinyllama; KeyError when there is none."""
-    path = data_path("models", f"{name}.json")
-    if "/" in name or not path.is_file():
-        raise KeyError(name)
-    return json.loads(path.read_text(encoding="utf-8"))["config"]
+    known = {path.stem: path for path in data_path("models").glob("*.json")}
+    return json.loads(known[name].read_text(encoding="utf-8"))["config"]

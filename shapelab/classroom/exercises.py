@@ -1,0 +1,253 @@
+"""Checks that say what is wrong and why. Each takes the learner's answer and returns Feedback; none raises.
+
+An answer of `...` means "not tried yet", so a notebook runs from top to bottom before anything is filled in.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from shapelab.classroom.html import escape
+from shapelab.errors import ShapelabError
+from shapelab.measure import metrics
+from shapelab.measure.record import Measurement
+from shapelab.request.shape import RequestShape
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """right is None while nothing was tried."""
+
+    right: bool | None
+    text: str
+
+    def __repr__(self) -> str:
+        return f"{self._word}: {self.text}"
+
+    def _repr_html_(self) -> str:
+        color = {True: "#029e73", False: "#d55e00", None: "#949494"}[self.right]
+        return f'<div style="border-left:4px solid {color};padding:4px 12px"><b>{self._word}.</b> {escape(self.text)}</div>'
+
+    @property
+    def _word(self) -> str:
+        return {True: "Right", False: "Not yet", None: "Your turn"}[self.right]
+
+
+NOT_TRIED = Feedback(None, "Replace ... with your answer and run the cell again.")
+
+
+def check_number(answer, right: float, why: str, slips: Sequence[tuple[float, str]] = (), tolerance: float = 2e-3) -> Feedback:
+    """Compare a number. slips: (value, what went wrong) for the mistakes people make; the nearest fitting one is named."""
+    if answer is ...:
+        return NOT_TRIED
+    if isinstance(answer, bool) or not isinstance(answer, int | float) or not math.isfinite(answer):
+        return Feedback(False, f"A number is wanted here, not {answer!r}.")
+    if _close(answer, right, tolerance):
+        return Feedback(True, why)
+    named = [(abs(answer - value), reason) for value, reason in slips if _close(answer, value, tolerance)]
+    if named:
+        return Feedback(False, min(named)[1])
+    for factor, unit in (
+        (1e3, "1,000 times too large: check the unit (milliseconds for seconds?)."),
+        (1e-3, "1,000 times too small: check the unit (seconds for milliseconds?)."),
+    ):
+        if _close(answer, right * factor, tolerance):
+            return Feedback(False, f"Your number is {unit}")
+    return Feedback(
+        False, f"Your number is {'above' if answer > right else 'below'} the right one, by a factor of {_factor(answer, right)}."
+    )
+
+
+def check_tpot(answer) -> Feedback:
+    """Notebook 00: 900 tokens in, 100 out, first token after 0.45 s, last after 2.43 s."""
+    return check_number(
+        answer, (2.43 - 0.45) / 99,
+        "99 gaps between 100 tokens, and the wait for the first is TTFT's, not theirs.",
+        [
+            ((2.43 - 0.45) / 100, "100 tokens have 99 gaps between them: the first token comes from the prefill. Divide by N - 1."),
+            (2.43 / 100, "The time to first token is in your number. TPOT starts when the first token is there."),
+            (2.43 / 99, "The gaps are counted right, but TTFT is still in the time. Take it out first."),
+            (2.43 / 1000, "Input tokens are not written. Only the output tokens count, and only the time after the first."),
+            (99 / (2.43 - 0.45), "That is tokens a second, the rate. TPOT is seconds a token: turn it over."),
+        ],
+    )  # fmt: skip
+
+
+def check_passes(answer) -> Feedback:
+    """Notebook 00: how often the model runs for 1205x24."""
+    return check_number(
+        answer, 24,
+        "One prefill writes the first token, and 23 decode steps write the others.",
+        [
+            (25, "The prefill already writes the first token, so 24 tokens need one prefill and 23 steps."),
+            (23, "Those are the decode steps. The prefill is a pass too."),
+            (1229, "The prompt is read in one pass, all 1,205 tokens together. That is the whole point of prefill."),
+            (1228, "The prompt is read in one pass, all 1,205 tokens together. That is the whole point of prefill."),
+            (2, "Prefill and decode are two phases, but decode runs the model once for every token it writes."),
+        ],
+        tolerance=1e-9,
+    )  # fmt: skip
+
+
+def check_shape(answer) -> Feedback:
+    """Notebook 00: 512 tokens of a shared prefix are cached, 64 are new, 32 are written, 4 users at once."""
+    if answer is ...:
+        return NOT_TRIED
+    try:
+        shape = RequestShape.parse(answer) if isinstance(answer, str) else answer
+    except ShapelabError as error:
+        return Feedback(False, str(error))
+    if not isinstance(shape, RequestShape):
+        return Feedback(False, "A RequestShape, or a shape as text such as '1205x24', is wanted here.")
+    if shape == RequestShape(64, 32, 4, 512):
+        return Feedback(True, "Cached tokens come on top of the input tokens: this request reads 64 and attends to 576.")
+    slips = [
+        (shape.input_tokens == 576, "Input tokens are those processed now. The 512 cached ones come on top, in cached_tokens."),
+        (shape.cached_tokens == 576, "Cached tokens are the shared prefix only. The 64 new ones are input tokens."),
+        (
+            (shape.cached_tokens, shape.input_tokens) == (64, 512),
+            "Cached and input tokens are swapped: the cached ones come first, before the +.",
+        ),
+        (shape.cached_tokens == 0, "The 512 cached tokens are missing: put them in front, as in 512+64x32."),
+        (shape.output_tokens == 128, "Output tokens are counted for one sequence: 32, and the 4 users are the batch."),
+        (shape.batch_size == 1, "Four users at once are a batch of 4: add @4."),
+    ]
+    return Feedback(
+        False, next((reason for wrong, reason in slips if wrong), f"{shape} is not this request; compare number by number.")
+    )
+
+
+def check_read_cost(answer, rag: Measurement) -> Feedback:
+    """Notebook 01: milliseconds for each prompt token of the RAG shape."""
+    ttft, total = rag.median(metrics.ttft_s), rag.median(metrics.total_s)
+    return check_number(
+        answer, ttft / rag.input_tokens * 1e3,
+        "All prompt tokens share one pass, so each costs a small part of it.",
+        [
+            (ttft / rag.input_tokens, "That is in seconds; milliseconds are wanted."),
+            (total / rag.input_tokens * 1e3, "Your time includes the decode. Reading ends at the first token: use TTFT."),
+            (total / (rag.input_tokens + rag.output_tokens) * 1e3, "Reading and writing are mixed in your number. Only TTFT over only the input tokens."),
+            (ttft / rag.output_tokens * 1e3, "The prefill reads the input tokens; divide by those, not by the output tokens."),
+            (rag.input_tokens / ttft, "That is tokens a second, the rate. Turn it over, and in milliseconds."),
+            (ttft * 1e3, "That is the whole prefill. Divide it by the tokens that were read."),
+        ],
+    )  # fmt: skip
+
+
+def check_shorter_answer(answer, creative: Measurement) -> Feedback:
+    """Notebook 01: the total in seconds if the creative request wrote 150 tokens instead of 300."""
+    ttft, tpot, total = (creative.median(metric) for metric in (metrics.ttft_s, metrics.tpot_s, metrics.total_s))
+    return check_number(
+        answer, ttft + 149 * tpot,
+        "TTFT stays, and 149 steps remain. (This takes every step as equal; decode slows a little as the context grows.)",
+        [
+            (total / 2, "Half the answer is not half the total: TTFT stays whole. And 150 tokens need 149 steps."),
+            (ttft + 150 * tpot, "150 tokens need 149 steps: the prefill writes the first one."),
+            (149 * tpot, "The wait for the first token is missing: add TTFT."),
+            (150 * tpot, "The wait for the first token is missing, and 150 tokens need 149 steps."),
+            (ttft / 2 + 149 * tpot, "The prompt is as long as before, so TTFT stays whole."),
+        ],
+        tolerance=5e-4,
+    )  # fmt: skip
+
+
+def check_order(answer, measured_s: dict[str, float]) -> Feedback:
+    """Notebook 01: three requests of the same number of tokens, fastest first."""
+    if answer is ...:
+        return NOT_TRIED
+    right = sorted(measured_s, key=measured_s.get)
+    if not isinstance(answer, list | tuple) or sorted(map(str, answer)) != sorted(measured_s):
+        return Feedback(False, f"A list of these three is wanted, fastest first: {', '.join(sorted(measured_s))}.")
+    if list(answer) == right:
+        return Feedback(True, "The same tokens, and the fewer of them are written the faster it is.")
+    if list(answer) == right[::-1]:
+        return Feedback(False, "Exactly the other way round. Which is dearer here, a token read or a token written?")
+    return Feedback(False, "Sort by the tokens that are written: each of those needs a pass of its own.")
+
+
+def check_generate(answer: Callable, lab, input_ids, count: int) -> Feedback:
+    """Notebook 02: a generate of the learner's own, built from prefill and decode_step."""
+    if answer is ... or (getattr(answer, "__code__", None) and "NotImplemented" in answer.__code__.co_names):
+        return Feedback(None, "Fill in the function and run the cell again.")
+    import torch
+
+    from shapelab.measure.clock import HostClock
+    from shapelab.measure.loop import generate, new_cache
+
+    passes = []
+    hook = lab.model.register_forward_pre_hook(
+        lambda _m, _a, options: passes.append(options["input_ids"].shape[1]), with_kwargs=True
+    )
+    try:
+        with torch.inference_mode():
+            mine = answer(lab.model, input_ids, count)
+    except Exception as error:  # the learner's code may do anything; the sentence must come all the same
+        return Feedback(False, f"Your function stopped with {type(error).__name__}: {error}")
+    finally:
+        hook.remove()
+    if not isinstance(mine, torch.Tensor):
+        return Feedback(False, f"Return the ids as one tensor (torch.cat them along dim=1), not {type(mine).__name__}.")
+    if mine.shape[0] != input_ids.shape[0] or mine.dim() != 2:
+        return Feedback(False, f"The ids should have the shape (batch, {count}); yours have {tuple(mine.shape)}.")
+    if mine.shape[1] == input_ids.shape[1] + count:
+        return Feedback(False, "The prompt is in your answer. Only what was written counts.")
+    if mine.shape[1] != count:
+        hint = " The prefill writes the first token." if mine.shape[1] == count + 1 else ""
+        return Feedback(False, f"{count} tokens are wanted and {mine.shape[1]} came.{hint}")
+    if sum(length > 1 for length in passes) > 1:
+        return Feedback(
+            False, f"The prompt was read {sum(length > 1 for length in passes)} times. Read it once; the cache remembers it."
+        )
+    theirs = generate(lab.model, input_ids, count, new_cache(lab.model, input_ids.shape[1] + count), HostClock()).ids
+    if mine.tolist() != theirs.tolist():
+        return Feedback(False, "The number is right, the ids are not. Does every step get the newest id, and all the same cache?")
+    return Feedback(
+        True, f"{len(passes)} passes: one prefill and {len(passes) - 1} decode steps. That is all there is to generation."
+    )
+
+
+def check_kv_bytes(answer, lab, shape: RequestShape) -> Feedback:
+    """Notebook 02: bytes in the KV cache at the end of a request."""
+    spec, size = lab.spec, lab.dtype.itemsize
+    held = shape.prompt_tokens + shape.output_tokens - 1
+    one = 2 * spec.num_hidden_layers * spec.num_key_value_heads * spec.head_dim * size
+    return check_number(
+        answer, one * held,
+        f"{held:,} tokens of {one:,} bytes. The last token written was never read, so it is not in the cache.",
+        [
+            (one * (held + 1), "The last token was written but never read: the cache holds one token less."),
+            (one * shape.prompt_tokens, "That is the prompt alone. The written tokens, all but the last, are in the cache too."),
+            (one * held / 2, "Half of it: keys and values both count, and this model holds them in "
+                             f"{size} bytes a number."),
+            (one * held * spec.num_attention_heads / spec.num_key_value_heads, "You counted query heads. The cache holds the key-value heads only: num_key_value_heads."),
+            (one * held / spec.num_hidden_layers, "That is one layer. Every layer has a cache of its own."),
+            (one, "That is for one token. How many tokens does the cache hold at the end?"),
+        ],
+        tolerance=1e-9,
+    )  # fmt: skip
+
+
+def check_marginal_write(answer, short: Measurement, long: Measurement) -> Feedback:
+    """Notebook 02: milliseconds for one more output token, from two requests that differ in the answer's length only."""
+    more = long.output_tokens - short.output_tokens
+    a, b = short.median(metrics.total_s), long.median(metrics.total_s)
+    return check_number(
+        answer, (b - a) / more * 1e3,
+        "What did not change cancels out: the prompt, the first token, everything that is paid once.",
+        [
+            ((b - a) / more, "That is in seconds; milliseconds are wanted."),
+            (b / long.output_tokens * 1e3, "Total over tokens spreads the prefill over the answer. Take the difference of two runs instead."),
+            ((b - a) / long.output_tokens * 1e3, f"The two answers differ by {more} tokens; divide by those."),
+            (b / more * 1e3, "Take the difference of the totals first, then divide."),
+        ],
+    )  # fmt: skip
+
+
+def _close(a: float, b: float, tolerance: float) -> bool:
+    return math.isclose(a, b, rel_tol=tolerance)
+
+
+def _factor(answer: float, right: float) -> str:
+    if not answer or not right or answer * right < 0:
+        return "no sensible size (check its sign)"
+    return f"{max(answer / right, right / answer):.3g}"

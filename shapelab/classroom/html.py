@@ -1,0 +1,29 @@
+"""Small pieces of HTML for notebooks. Everything that is not ours is escaped, model text above all."""
+
+from dataclasses import dataclass
+from html import escape
+
+__all__ = ["Card", "bar", "escape"]
+
+
+@dataclass(frozen=True)
+class Card:
+    """A result that reads well as text and as HTML."""
+
+    text: str
+    html: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return f'<div style="border-left:4px solid #949494;padding:4px 12px;max-width:56em">{self.html}</div>'
+
+
+def bar(parts: list[tuple[float, str]], height_px: int = 16) -> str:
+    """A row of coloured pieces; each part is (per cent of the full width, colour)."""
+    pieces = "".join(
+        f'<span style="display:inline-block;height:{height_px}px;width:{max(0.0, share):.2f}%;background:{color}"></span>'
+        for share, color in parts
+    )
+    return f'<div style="width:100%;line-height:0;font-size:0;white-space:nowrap">{pieces}</div>'

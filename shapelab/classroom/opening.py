@@ -1,0 +1,26 @@
+"""The first cell of every notebook: what runs here, in a few lines that also belong into a question or a bug report."""
+
+from importlib.metadata import version
+
+from shapelab.classroom.html import Card, escape
+from shapelab.measure.environment import cpus_usable, device_name, thread_problem
+from shapelab.model.load import choose_device, choose_dtype, choose_model
+
+
+def greet() -> Card:
+    """Machine, the model this machine would take and why, versions, and a warning where one is due."""
+    import torch
+
+    device = choose_device()
+    model, reason = choose_model(device)
+    dtype = str(choose_dtype(device)).removeprefix("torch.")
+    lines = [
+        ("machine", device_name(device) + ("" if device.type != "cpu" else " (no GPU found; everything here runs without one)")),
+        ("model", f"{model} in {dtype}. {reason}"),
+        ("versions", ", ".join(f"{name} {version(name)}" for name in ("shapelab", "torch", "transformers", "ipywidgets"))),
+    ]
+    problem = thread_problem(torch.get_num_threads(), cpus_usable())
+    if problem:
+        lines.append(("careful", problem))
+    text = "\n".join(f"{label}: {value}" for label, value in lines)
+    return Card(text, "<br>".join(f"<b>{escape(label)}:</b> {escape(value)}" for label, value in lines))

@@ -1,0 +1,50 @@
+"""A run as a table to read: rounded, with units, the few columns that matter."""
+
+from shapelab.classroom.html import Card, escape
+from shapelab.measure.record import Run
+
+_COLUMNS = {
+    "in": lambda v: f"{v['input_tokens']:,}",
+    "out": lambda v: f"{v['output_tokens']:,}",
+    "TTFT s": lambda v: _show(v["ttft_s"], ".3f"),
+    "TPOT ms": lambda v: _show(v["tpot_s"], ".1f", 1e3),
+    "total s": lambda v: _show(v["total_s"], ".2f"),
+    "prefill tok/s": lambda v: _show(v["prefill_tokens_per_s"], ",.0f"),
+    "decode tok/s": lambda v: _show(v["decode_tokens_per_s"], ",.1f"),
+    "prefill share": lambda v: _show(v["prefill_share"], ".0%"),
+}
+HEADINGS = ("shape", *_COLUMNS)
+
+
+def rows(run: Run) -> list[tuple[str, ...]]:
+    """One row of text a shape, in the order of HEADINGS."""
+    return [(_name(m), *(show(m.summary()) for show in _COLUMNS.values())) for m in run.measurements]
+
+
+def caption(run: Run) -> str:
+    fewest = min(len(m.repeats) for m in run.measurements)
+    return f"Medians of {fewest} repeats. TTFT: time to first token. TPOT: time per output token after it. Rates over the whole batch."
+
+
+def shapes_table(run: Run) -> Card:
+    """The table for a notebook."""
+    text = "\n".join("  ".join(cell.rjust(13) for cell in row) for row in (HEADINGS, *rows(run)))
+    note = f"Measured: {run.environment.label}. {caption(run)}"
+    return Card(f"{text}\n{note}", f"{html_table(HEADINGS, rows(run))}<small>{escape(note)}</small>")
+
+
+def html_table(headings, body) -> str:
+    """An HTML table, every cell escaped."""
+    head = "".join(f'<th scope="col" style="text-align:left">{escape(str(cell))}</th>' for cell in headings)
+    lines = ("".join(f'<td style="text-align:left;vertical-align:top">{escape(str(cell))}</td>' for cell in row) for row in body)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(f'<tr>{line}</tr>' for line in lines)}</tbody></table>"
+
+
+def _name(measurement) -> str:
+    plain = measurement.batch_size == 1 and not measurement.cached_tokens
+    same = measurement.name == str(measurement.shape)
+    return measurement.name if plain or same else f"{measurement.name} ({measurement.shape})"
+
+
+def _show(value: float | None, form: str, factor: float = 1) -> str:
+    return "-" if value is None else format(value * factor, form)

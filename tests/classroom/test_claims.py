@@ -1,0 +1,184 @@
+"""Every claim decided both ways, at and around its threshold, from runs made of stamps."""
+
+import json
+
+import pytest
+
+from shapelab.classroom.claims import as_records, claims_table, findings, write_to_read_ratio
+from shapelab.measure.record import Environment, Measurement, Repeat, Run
+from shapelab.request.shape import PRESETS, RequestShape
+
+HERE = Environment(
+    device="a machine", device_kind="cpu", model="toy", weights="random", dtype="float32", threads=2,
+    torch="2", transformers="5", python="3.11", shapelab="0.1.0", system="Linux x86_64", measured_at="2025-01-01",
+)  # fmt: skip
+LIKE_A_TALK = {"chat": [(0.178, 0.14)], "rag": [(0.530, 0.14)], "creative": [(0.175, 0.13)]}
+
+
+def make_run(points: dict[str, list[tuple[float, float]]], **shapes: RequestShape) -> Run:
+    """A run from (ttft_s, tpot_s) per shape and repeat; a name that is no preset needs its shape."""
+    return Run(HERE, [_measurement(name, shapes.get(name) or PRESETS[name], times) for name, times in points.items()])
+
+
+def _measurement(name, shape, times):
+    repeats = []
+    for index, (ttft, tpot) in enumerate(times):
+        stamps = (0, round(ttft * 1e9), round((ttft + tpot * (shape.output_tokens - 1)) * 1e9))
+        stamps = stamps if shape.output_tokens > 1 else stamps[:2]
+        repeats.append(Repeat(index=index + 1, order=index, host_ns=stamps, output_tokens=shape.output_tokens))
+    return Measurement(
+        name=name, input_tokens=shape.input_tokens, output_tokens=shape.output_tokens, batch_size=shape.batch_size,
+        cached_tokens=shape.cached_tokens, repeats=tuple(repeats),
+    )  # fmt: skip
+
+
+def decide(number, points, **shapes):
+    return next(finding for finding in findings(make_run(points, **shapes)) if finding.id == number)
+
+
+@pytest.mark.parametrize(
+    "creative_ttft,verdict", [(1.03, "holds"), (1.04, "holds"), (1.0299, "does_not_hold"), (0.1, "does_not_hold")]
+)
+def test_c1_ten_times_between_slowest_and_fastest(creative_ttft, verdict):
+    """chat takes 1 s, creative 8.97 s after its first token."""
+    found = decide("C1", {"chat": [(0.21, 0.01)], "rag": [(1, 0.1)], "creative": [(creative_ttft, 0.03)]})
+    assert found.verdict == verdict
+    assert found.value == pytest.approx(creative_ttft + 8.97)
+    assert "chat 1.00 s" in found.measured and "creative" in found.measured
+
+
+def test_c1_the_slowest_may_be_any_shape():
+    found = decide("C1", {"chat": [(0.21, 0.01)], "rag": [(20, 0.1)], "creative": [(0.1, 0.01)]})
+    assert found.verdict == "holds" and "rag 22.30 s" in found.measured
+
+
+ORDERED = {"chat": [(0.3, 0.01)] * 3, "rag": [(1.2, 0.01), (1.0, 0.01), (1.1, 0.01)], "creative": [(0.5, 0.01)] * 3}
+
+
+@pytest.mark.parametrize(
+    "name,times,verdict",
+    [
+        ("chat", [(0.3, 0.01), (0.99, 0.01), (0.3, 0.01)], "holds"),
+        ("chat", [(0.3, 0.01), (1.0, 0.01), (0.3, 0.01)], "does_not_hold"),
+        ("chat", [(0.3, 0.01), (1.05, 0.01), (0.3, 0.01)], "does_not_hold"),
+        ("creative", [(2.0, 0.01)] * 3, "does_not_hold"),
+        ("creative", [(0.5, 0.001)] * 3, "does_not_hold"),
+        ("rag", [(1.2, 0.2), (1.0, 0.01), (1.1, 0.01)], "does_not_hold"),
+    ],
+    ids=["apart", "touching", "overlapping", "ttft order", "total order", "totals overlap"],
+)
+def test_c2_both_orders_and_no_overlap(name, times, verdict):
+    assert decide("C2", ORDERED).verdict == "holds"
+    found = decide("C2", {**ORDERED, name: times})
+    assert found.verdict == verdict
+    assert (found.value > 1) == (verdict == "holds")
+    assert "range" in found.why
+
+
+def test_c2_with_many_repeats_one_outlier_decides_nothing():
+    many = {name: [times[0]] * 9 for name, times in ORDERED.items()} | {"rag": [(1.2, 0.01)] * 8 + [(0.2, 0.01)]}
+    found = decide("C2", many)
+    assert found.verdict == "holds" and "bootstrap" in found.why
+
+
+@pytest.mark.parametrize("ttft,verdict", [(1.2049, "holds"), (1.205, "holds"), (1.2051, "does_not_hold")])
+def test_c3_a_read_token_costs_at_most_a_tenth(ttft, verdict):
+    found = decide("C3", {"rag": [(ttft, 0.01)]})
+    assert found.verdict == verdict
+    assert found.value == pytest.approx(ttft / 12.05)
+
+
+@pytest.mark.parametrize("tpot,verdict", [(0.0101, "holds"), (0.01, "holds"), (0.0099, "does_not_hold")])
+def test_c4_a_written_token_costs_at_least_ten_read_ones(tpot, verdict):
+    found = decide("C4", {"rag": [(1.205, tpot)]})
+    assert found.verdict == verdict
+    assert found.value == pytest.approx(tpot / 0.001)
+    assert "about 300" in found.why, "the reported ratio is always shown beside the measured one"
+
+
+@pytest.mark.parametrize(
+    "times,kind",
+    [([(1.205, 0.02)] * 3 + [(48.2, 0.02)] * 2, "range"), ([(1.205, 0.02)] * 5 + [(48.2, 0.02)] * 3, "bootstrap 90 %")],
+)
+def test_c4_an_interval_that_reaches_below_1_decides_against(times, kind):
+    found = decide("C4", {"rag": times})
+    assert found.value == pytest.approx(20) and kind in found.measured
+    assert found.verdict == "does_not_hold"
+
+
+def test_c4_the_range_takes_the_extremes_of_both():
+    run = make_run({"rag": [(1.205, 0.03), (2.41, 0.02), (1.205, 0.02)]})
+    ratio, (low, high) = write_to_read_ratio(run["rag"])
+    assert (ratio, low, high) == pytest.approx((20, 10, 30))
+
+
+def test_c4_the_bootstrap_interval_lies_inside_the_extremes_and_holds_the_ratio():
+    times = [(1.205 * (1 + n / 100), 0.02 * (1 - n / 100)) for n in range(10)]
+    ratio, (low, high) = write_to_read_ratio(make_run({"rag": times})["rag"])
+    assert 20 * 0.91 / 1.09 < low < ratio < high < 20
+    assert write_to_read_ratio(make_run({"rag": [(1.205, 0.02)] * 8})["rag"])[1] == pytest.approx((20, 20))
+
+
+@pytest.mark.parametrize("ttft,verdict", [(0.99, "does_not_hold"), (1.0, "holds"), (1.01, "holds")])
+def test_c6_a_quarter_of_the_throughput(ttft, verdict):
+    """1,000 tokens in 10 s against 25 tokens in about 1 s."""
+    found = decide("C6", {"rag": [(10, 0.01)], "creative": [(ttft, 0.01)]}, rag=RequestShape(1000, 24))
+    assert found.verdict == verdict
+    assert found.value == pytest.approx(0.25 / ttft)
+
+
+NEEDS = {
+    "C1": ("chat", "rag", "creative"),
+    "C2": ("chat", "rag", "creative"),
+    "C3": ("rag",),
+    "C4": ("rag",),
+    "C6": ("rag", "creative"),
+}
+
+
+@pytest.mark.parametrize("missing", ["chat", "rag", "creative"])
+def test_a_missing_shape_is_not_measured(missing):
+    found = findings(make_run({name: times for name, times in LIKE_A_TALK.items() if name != missing}))
+    for finding in found:
+        assert (finding.verdict == "not_measured") == (missing in NEEDS[finding.id])
+        if missing in NEEDS[finding.id]:
+            assert f"no {missing} shape" in finding.why and finding.value is None
+
+
+@pytest.mark.parametrize("name", ["chat", "rag", "creative"])
+def test_one_output_token_is_not_measured(name):
+    one = RequestShape(PRESETS[name].input_tokens, 1)
+    found = findings(make_run(LIKE_A_TALK, **{name: one}))
+    assert {f.id for f in found if f.verdict == "not_measured"} == {number for number, needs in NEEDS.items() if name in needs}
+
+
+@pytest.mark.parametrize("broken", [(0, 0.14), (0.53, 0)])
+@pytest.mark.parametrize("good", [0, 2, 9])
+def test_a_clock_that_stood_still_is_not_measured(broken, good):
+    found = decide("C4", {"rag": [(0.53, 0.14)] * good + [broken]})
+    assert found.verdict == "not_measured" and "stood still" in found.why
+
+
+def test_nothing_measured_at_all():
+    assert [f.verdict for f in findings(make_run({}))] == ["not_measured"] * 5
+
+
+def test_the_talks_own_figures():
+    found = {f.id: f for f in findings(make_run(LIKE_A_TALK))}
+    assert list(found) == ["C1", "C2", "C3", "C4", "C6"]
+    assert found["C4"].value == pytest.approx(318, abs=1) and found["C4"].measured.startswith("318 times")
+    assert "1,205 tokens in 530 ms: 0.44 ms a token" in found["C3"].measured and "1/318" in found["C3"].why
+    assert found["C6"].value == pytest.approx(1 / 16, abs=0.001)
+    assert {number: f.verdict for number, f in found.items()} == {
+        "C1": "holds", "C2": "holds", "C3": "holds", "C4": "holds", "C6": "holds"
+    }  # fmt: skip
+
+
+def test_as_records_and_as_a_table():
+    found = findings(make_run({name: times for name, times in LIKE_A_TALK.items() if name != "chat"}))
+    records = json.loads(json.dumps(as_records(found), allow_nan=False))
+    assert records[0].keys() == {"id", "claim", "reported", "measured", "verdict", "why", "value"}
+    table = claims_table(found)
+    for part in ("not measured", "about 300 times a read token", "318 times", "no chat shape"):
+        assert part in table._repr_html_()
+    assert "C1 not_measured" in repr(table) and "C4 holds: 318 times" in repr(table)

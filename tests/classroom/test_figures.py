@@ -1,0 +1,128 @@
+"""What a figure shows is what was measured: lengths, colours, units and whose numbers they are."""
+
+import io
+
+import matplotlib.pyplot as plt
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.text import Text
+
+from shapelab.classroom import figures
+from shapelab.classroom.figures import DECODE, OVERHEAD, PREFILL, alt_text, marginal_costs, step_times, timelines
+from shapelab.request.shape import RequestShape
+from tests.classroom.test_claims import make_run
+
+POINTS = {
+    "chat": [(0.2, 0.01), (0.4, 0.03), (0.3, 0.02)],
+    "rag": [(2.0, 0.05), (1.0, 0.01), (1.5, 0.02)],
+    "creative": [(0.1, 0.02)] * 3,
+}
+
+
+@pytest.fixture(autouse=True)
+def close():
+    yield
+    plt.close("all")
+
+
+def bars(figure):
+    """(left, width, color) of every bar, from the top."""
+    return [(bar.get_x(), bar.get_width(), to_hex(bar.get_facecolor())) for bar in figure.axes[0].patches]
+
+
+def words(figure):
+    return "\n".join(text.get_text() for text in figure.findobj(Text))
+
+
+def drawn(figure):
+    with io.BytesIO() as file:
+        figure.savefig(file, format="png")
+        return file.tell()
+
+
+def test_the_phases_have_their_colours():
+    assert len({PREFILL, DECODE, OVERHEAD}) == 3
+    for color, (strongest, weakest) in {PREFILL: (2, 0), DECODE: (0, 2)}.items():
+        rgb = [int(color[place : place + 2], 16) for place in (1, 3, 5)]
+        assert rgb[strongest] == max(rgb) and rgb[weakest] == min(rgb), "prefill is blue and decode orange"
+    assert len({OVERHEAD[place : place + 2] for place in (1, 3, 5)}) == 1, "overhead is grey"
+
+
+def test_bars_are_the_medians():
+    found = bars(timelines(make_run(POINTS)))
+    expected = [(0, 0.3, PREFILL), (0.3, 79 * 0.02, DECODE), (0, 1.5, PREFILL), (1.5, 23 * 0.02, DECODE),
+                (0, 0.1, PREFILL), (0.1, 299 * 0.02, DECODE)]  # fmt: skip
+    assert [color for _, _, color in found] == [color for _, _, color in expected]
+    for (left, width, _), (expected_left, expected_width, _) in zip(found, expected, strict=True):
+        assert (left, width) == pytest.approx((expected_left, expected_width))
+
+
+def test_timelines_say_whose_numbers_they_are():
+    figure = timelines(make_run(POINTS))
+    assert "measured: toy (random weights), float32, a machine" in words(figure)
+    assert "seconds" in figure.axes[0].get_xlabel()
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [
+        "chat\n60 in, 80 out", "rag\n1,205 in, 24 out", "creative\n25 in, 300 out"
+    ]  # fmt: skip
+    (legend,) = figure.legends
+    names = [(text.get_text().split(":")[0], to_hex(bar.get_facecolor())) for text, bar in zip(legend.texts, legend.get_patches(), strict=True)]  # fmt: skip
+    assert names == [("prefill", PREFILL), ("decode", DECODE)]
+    assert "6.08 s" in words(figure)
+
+
+@pytest.mark.parametrize(
+    "points,shapes,label",
+    [
+        ({"rag": [(0.5, 0.01)]}, {}, "rag\n1,205 in, 24 out"),
+        ({"batch": [(0.5, 0.01)]}, {"batch": RequestShape(64, 8, 4)}, "batch\n64 in, 8 out, batch 4"),
+        ({"warm": [(0.5, 0.01)]}, {"warm": RequestShape(64, 8, 1, 2048)}, "warm\n2,048 cached + 64 in, 8 out"),
+        ({"one": [(0.5, 0)]}, {"one": RequestShape(64, 1)}, "one\n64 in, 1 out"),
+        ({"in $\\bad$": [(0.5, 0.1)]}, {"in $\\bad$": RequestShape(64, 2)}, "in $\\bad$\n64 in, 2 out"),
+    ],
+    ids=["one shape", "batch", "cached", "one token", "no formula"],
+)
+def test_any_run_can_be_drawn(points, shapes, label):
+    run = make_run(points, **shapes)
+    figure = timelines(run)
+    assert figure.axes[0].get_yticklabels()[0].get_text() == label
+    assert bars(figure)[0][1] == pytest.approx(0.5)
+    assert sum(width for _, width, _ in bars(figure)) == pytest.approx(0.5 + points[run.names[0]][0][1] * (run.measurements[0].output_tokens - 1))
+    assert drawn(figure) > 1000
+
+
+def test_a_model_name_is_no_formula_either():
+    run = make_run(POINTS)
+    run.environment = run.environment.model_copy(update={"model": "$\\bad$"})
+    figure = timelines(run)
+    assert "measured: $\\bad$" in words(figure) and drawn(figure) > 1000
+
+
+def test_the_picture_in_words():
+    text = alt_text(make_run(POINTS, chat=RequestShape(60, 80, 4)))
+    for part in ("chat (60x80@4): first token after 0.3 s", "rag (1205x24): first token after 1.5 s, all after 1.96 s", "creative (25x300)"):
+        assert part in text
+
+
+@pytest.mark.parametrize("kind", ["measured", "predicted"])
+def test_step_times(kind):
+    figure = step_times([0.1, 0.01, 0.02], "toy, a machine", kind=kind)
+    found = [(bar.get_x() + bar.get_width() / 2, bar.get_height(), to_hex(bar.get_facecolor())) for bar in figure.axes[0].patches]
+    assert [color for _, _, color in found] == [PREFILL, DECODE, DECODE]
+    assert [height for _, height, _ in found] == pytest.approx([100, 10, 20])
+    assert [place for place, _, _ in found] == pytest.approx([1, 2, 3])
+    assert "milliseconds" in figure.axes[0].get_ylabel() and f"{kind}: toy, a machine" in words(figure)
+    assert drawn(step_times([0.1], "one token")) > 1000
+
+
+def test_marginal_costs():
+    figure = marginal_costs(0.44, 140, "toy, a machine")
+    assert [(width, color) for _, width, color in bars(figure)] == [(0.44, PREFILL), (140, DECODE)]
+    assert figure.axes[0].get_xlabel() == "milliseconds"
+    for part in ("0.44 ms", "140.0 ms", "measured: toy, a machine"):
+        assert part in words(figure)
+
+
+def test_a_caption_says_what_kind_of_numbers():
+    figure = plt.figure()
+    figures.caption(figure, "reported", "the talk")
+    assert words(figure) == "reported: the talk"

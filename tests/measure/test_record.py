@@ -1,0 +1,241 @@
+"""A saved run comes back whole, and a stranger's file is believed in nothing: file and line are named."""
+
+import errno
+import json
+
+import pytest
+
+from shapelab.errors import ShapelabError
+from shapelab.measure import record
+from shapelab.measure.record import Environment, GpuState, Measurement, Repeat, Run
+
+MS = 1_000_000
+HERE = Environment(
+    device="a CPU", device_kind="cpu", model="toy", weights="random", dtype="float32", threads=2, cpus_usable=1.5,
+    torch="2", transformers="5", python="3.11", shapelab="0.1.0", system="Linux x86_64", measured_at="2025-01-01T00:00:00+00:00",
+)  # fmt: skip
+GPU = GpuState(sm_clock_mhz=1980, temperature_c=41, power_w=312.5, energy_j=1000.25)
+
+
+def a_run(name="rag") -> Run:
+    """One shape on a CPU with a stamp a pass, one with events, one with one output token."""
+    passes = [Repeat(index=n, order=n, host_ns=(0, 100 * MS, 110 * MS, (120 + n) * MS), output_tokens=3) for n in (1, 2, 3)]
+    events = Repeat(
+        index=1, order=4, host_ns=(7, 104 * MS, 150 * MS), event_s=(0.1, 0.11, 0.12, 0.13), output_tokens=4,
+        peak_memory_bytes=10**9, gpu_before=GPU, gpu_after=GPU.model_copy(update={"energy_j": 1012.75}),
+    )  # fmt: skip
+    one = Repeat(index=1, order=5, host_ns=(0, 50 * MS), output_tokens=1, per_step_sync=True)
+    return Run(
+        HERE,
+        [
+            Measurement(name=name, input_tokens=50, output_tokens=3, repeats=tuple(passes)),
+            Measurement(name="events", input_tokens=9, output_tokens=4, batch_size=2, cached_tokens=5, repeats=(events,)),
+            Measurement(name="one", input_tokens=9, output_tokens=1, repeats=(one,)),
+        ],
+    )
+
+
+def written(tmp_path, change=lambda header, line: None):
+    """A good file, changed: `change` gets the header and the first measurement as dictionaries."""
+    path = a_run().save(tmp_path / "run.jsonl")
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    change(lines[0], lines[1])
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_a_run_comes_back_as_it_was_saved(tmp_path):
+    run = a_run()
+    back = Run.load(run.save(tmp_path / "new" / "folder" / "run.jsonl"))
+    assert back == run
+    assert back["events"].repeats[0].gpu_after.energy_j == 1012.75
+    assert back.names == ["rag", "events", "one"] and "one" in back and "two" not in back
+    with pytest.raises(KeyError, match="it holds rag, events, one"):
+        back["two"]
+
+
+def test_frame():
+    frame = a_run().to_frame().set_index("name")
+    rag, events, one = (frame.loc[name] for name in ("rag", "events", "one"))
+    assert (rag.ttft_s, rag.tpot_s, rag.total_s) == pytest.approx((0.1, 0.011, 0.122))
+    assert rag.prefill_tokens_per_s == pytest.approx(500) and rag.decode_tokens_per_s == pytest.approx(2 / 0.022)
+    assert rag.total_interval_s == pytest.approx((0.121, 0.123))
+    assert (rag.interval_kind, rag.repeats) == ("range", 3)
+    assert (events.batch_size, events.cached_tokens, events.peak_memory_bytes) == (2, 5, 10**9)
+    assert events.energy_j == 12.5 and events.host_overhead_s == pytest.approx(0.020, abs=1e-6)
+    assert one.isna()[["tpot_s", "decode_tokens_per_s", "tpot_interval_s", "energy_j"]].all() and one.ttft_s == 0.05
+
+
+def test_interval_kind_and_drift_reach_the_frame():
+    repeats = [Repeat(index=n, order=n, host_ns=(0, n * MS, n * MS), output_tokens=2) for n in (10, 11, 12, 13, 14, 15)]
+    backwards = tuple(reversed(repeats))
+    frame = Run(HERE, [Measurement(name="m", input_tokens=1, output_tokens=2, repeats=backwards)]).to_frame()
+    assert frame.interval_kind[0] == "bootstrap 90 %"
+    assert "slower" in frame.drift[0], "drift follows the order measured, not the order in the file"
+
+
+def test_html_escapes_a_hostile_name():
+    html = a_run(name="<script>alert(1)</script>")._repr_html_()
+    assert "<script>" not in html and "&lt;script&gt;" in html
+    assert "ttft_s" in html and "nan" not in html.lower()
+
+
+def refused(path, *words):
+    with pytest.raises(ShapelabError) as caught:
+        Run.load(path)
+    for word in (str(path), *words):
+        assert word in str(caught.value)
+
+
+def test_another_schema_version(tmp_path):
+    refused(written(tmp_path, lambda header, _: header.update(schema_version=2)), "schema version 2", "Update shapelab")
+
+
+def test_an_empty_file(tmp_path):
+    (tmp_path / "run.jsonl").write_text("\n \n")
+    refused(tmp_path / "run.jsonl", "is empty")
+
+
+def test_a_header_and_no_more(tmp_path):
+    path = written(tmp_path)
+    path.write_text(path.read_text().partition("\n")[0])
+    refused(path, "no measurement")
+
+
+@pytest.mark.parametrize(
+    "line", ["hello", '{"a": 1', "[" * 100_000, '{"a":' * 100_000, "1" * 5_000], ids=["text", "cut", "deep", "deeper", "digits"]
+)
+def test_not_json(tmp_path, line):
+    path = written(tmp_path)
+    path.write_text(path.read_text() + line + "\n")
+    refused(path, "line 5", "not JSON")
+
+
+@pytest.mark.parametrize("line", ["[1, 2]", "1", "null", '"text"'])
+def test_json_but_no_object(tmp_path, line):
+    (tmp_path / "run.jsonl").write_text("\n" + line)
+    refused(tmp_path / "run.jsonl", "line 2", "object was expected")
+
+
+def test_a_line_too_long(tmp_path, monkeypatch):
+    monkeypatch.setattr(record, "LARGEST_LINE", 5000)
+    path = written(tmp_path)
+    path.write_text(path.read_text() + " " * 5001)
+    refused(path, "line 5", "longer than 5,000 characters")
+
+
+@pytest.mark.parametrize("missing", ["schema_version", "environment", "device", "threads"])
+def test_a_missing_field_of_the_header(tmp_path, missing):
+    def change(header, _):
+        header.pop(missing, None)
+        header.get("environment", {}).pop(missing, None)
+
+    refused(written(tmp_path, change), "line 1", missing)
+
+
+@pytest.mark.parametrize("missing", ["measurement", "input_tokens", "repeats", "host_ns"])
+def test_a_missing_field_of_a_measurement(tmp_path, missing):
+    def change(_, line):
+        for place in (line, line["measurement"], line["measurement"]["repeats"][0]):
+            place.pop(missing, None)
+
+    refused(written(tmp_path, change), "line 2", missing)
+
+
+@pytest.mark.parametrize("place", ["header", "environment", "line", "measurement", "repeat"])
+def test_an_unknown_field(tmp_path, place):
+    def change(header, line):
+        places = {
+            "header": header,
+            "environment": header["environment"],
+            "line": line,
+            "measurement": line["measurement"],
+            "repeat": line["measurement"]["repeats"][0],
+        }
+        places[place]["code"] = "import os"
+
+    refused(written(tmp_path, change), "line 1" if place in ("header", "environment") else "line 2", "code")
+
+
+NAN, INFINITY = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    "field,value",
+    [
+        *[(name, value) for name in ("threads", "cpus_usable") for value in (-1, NAN, INFINITY)],
+        ("device_kind", "tpu"),
+        ("device", "x" * 501),
+        ("device", 5),
+    ],
+)
+def test_bad_values_of_the_environment(tmp_path, field, value):
+    refused(written(tmp_path, lambda header, _: header["environment"].update({field: value})), "line 1", field)
+
+
+@pytest.mark.parametrize("value", [-1, 0, NAN, INFINITY, 1.5, 10**9, None, "many"])
+@pytest.mark.parametrize("field", ["input_tokens", "output_tokens", "batch_size"])
+def test_bad_counts(tmp_path, field, value):
+    refused(written(tmp_path, lambda _, line: line["measurement"].update({field: value})), "line 2", field)
+
+
+def test_no_repeats(tmp_path):
+    refused(written(tmp_path, lambda _, line: line["measurement"].update(repeats=[])), "line 2", "repeats")
+
+
+@pytest.mark.parametrize(
+    "values,word",
+    [
+        ({"host_ns": [0, 3, 2, 4]}, "backwards"),
+        ({"host_ns": [-5, 1, 2, 3]}, "host_ns.0"),
+        ({"host_ns": [0, 1, 2, NAN]}, "host_ns.3"),
+        ({"host_ns": [0, 1, 2, INFINITY]}, "host_ns.3"),
+        ({"host_ns": [0, 1, 2, 10**400]}, "host_ns.3"),
+        ({"host_ns": [0, 1, 2, 3, 4]}, "do not fit 3 output tokens"),
+        ({"host_ns": []}, "do not fit"),
+        ({"output_tokens": 7}, "do not fit 7 output tokens"),
+        ({"output_tokens": 0}, "output_tokens"),
+        ({"event_s": [0.1, 0.2]}, "2 events do not fit"),
+        ({"event_s": [0.1, 0.3, 0.2]}, "backwards"),
+        ({"event_s": [-0.1, 0.2, 0.3]}, "event_s.0"),
+        ({"event_s": [0.1, NAN, 0.3]}, "event_s.1"),
+        ({"event_s": [0.1, 0.2, INFINITY]}, "event_s.2"),
+        ({"peak_memory_bytes": -1}, "peak_memory_bytes"),
+        ({"gpu_before": {"power_w": NAN}}, "gpu_before.power_w"),
+        ({"gpu_before": {"power_w": -1}}, "gpu_before.power_w"),
+        ({"gpu_after": {"energy_j": -1}}, "gpu_after.energy_j"),
+    ],
+)
+def test_bad_repeats(tmp_path, values, word):
+    refused(written(tmp_path, lambda _, line: line["measurement"]["repeats"][1].update(values)), "line 2", "repeats.1", word)
+
+
+def test_binary_bytes(tmp_path):
+    (tmp_path / "run.jsonl").write_bytes(bytes(range(256)))
+    refused(tmp_path / "run.jsonl", "cannot be read")
+
+
+def test_a_folder_and_nothing_at_all(tmp_path):
+    refused(tmp_path, "cannot be read")
+    refused(tmp_path / "nowhere.jsonl", "cannot be read", "No such file")
+
+
+def test_a_full_disk(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(record.Path, "write_text", full)
+    with pytest.raises(ShapelabError, match=r"run\.jsonl.*No space left.*--out"):
+        a_run().save(tmp_path / "run.jsonl")
+
+
+def test_a_path_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path, tmp_path / "file" / "run.jsonl"):
+        with pytest.raises(ShapelabError, match="cannot be written"):
+            a_run().save(path)
+
+
+def test_a_measurement_says_what_it_is():
+    assert repr(a_run()["rag"]) == "<rag 50x3: TTFT 0.100 s, total 0.122 s, 3 repeats>"
+    assert a_run().environment.label == "toy (random weights), float32, a CPU"

@@ -1,0 +1,305 @@
+"""The command as a person or a script meets it: one JSON object on stdout, sentences on stderr, nothing lost."""
+
+import json
+from pathlib import Path
+
+import matplotlib.figure
+import pytest
+from typer.testing import CliRunner
+
+from shapelab.cli import app
+from shapelab.errors import ShapelabError
+from shapelab.measure.ceilings import Ceilings
+from shapelab.measure.record import Run
+from shapelab.model import embedded
+from shapelab.request.shape import RequestShape
+from tests.classroom.test_claims import make_run
+from tests.toys import toy_lab
+
+ENVIRONMENT = {"device", "device_kind", "dtype", "model", "weights", "threads", "torch", "transformers", "python", "shapelab"}
+SHAPE = {
+    "input_tokens", "output_tokens", "batch_size", "ttft_s", "tpot_s", "decode_s", "total_s", "prefill_tokens_per_s",
+    "decode_tokens_per_s", "prefill_share", "ttft_interval_s", "tpot_interval_s", "total_interval_s", "interval_kind", "repeats",
+}  # fmt: skip
+CLAIM = {"id", "reported", "measured", "verdict", "why"}
+PLAIN = {"COLUMNS": "80", "NO_COLOR": "1", "FORCE_COLOR": None, "TERM": "dumb"}
+
+
+def shapelab(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], env=PLAIN)
+
+
+def parsed(text):
+    """Strict JSON: NaN and Infinity, which Python would let pass, are errors."""
+    return json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+
+
+def sentence(result, *words, code=1):
+    """The command ended with this exit code, one line on stderr, and nothing on stdout."""
+    assert result.exit_code == code and isinstance(result.exception, SystemExit)
+    assert result.stdout == "" and "Traceback" not in result.stderr
+    (line,) = result.stderr.strip().splitlines()
+    for word in words:
+        assert word in line
+
+
+@pytest.fixture
+def toy(monkeypatch):
+    monkeypatch.setattr("shapelab.model.load.load", lambda *_: toy_lab(max_position_embeddings=2048, num_hidden_layers=1))
+
+
+@pytest.fixture
+def no_load(monkeypatch):
+    monkeypatch.setattr("shapelab.model.load._load", lambda *_: pytest.fail("the model was loaded first"))
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """`run --json` of the three presets, twice each."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("shapelab.model.load.load", lambda *_: toy_lab(max_position_embeddings=2048, num_hidden_layers=1))
+        return shapelab("run", "--json", "--repeats", 2, "--out", tmp_path_factory.mktemp("out") / "new")
+
+
+def test_json_is_one_object_with_every_key(measured):
+    assert measured.exit_code == 0
+    found = parsed(measured.stdout)
+    assert found.keys() >= {"environment", "run_file", "figure_file", "shapes", "claims"}
+    assert found["environment"].keys() >= ENVIRONMENT
+    assert list(found["shapes"]) == ["chat", "rag", "creative"]
+    for shape in found["shapes"].values():
+        assert shape.keys() >= SHAPE and None not in [shape[key] for key in SHAPE]
+    assert [claim["id"] for claim in found["claims"]] == ["C1", "C2", "C3", "C4", "C6"]
+    for claim in found["claims"]:
+        assert claim.keys() >= CLAIM and claim["verdict"] in ("holds", "does_not_hold")
+
+
+def test_json_says_what_was_measured(measured):
+    found = parsed(measured.stdout)
+    here, rag = found["environment"], found["shapes"]["rag"]
+    assert (here["model"], here["weights"], here["dtype"], here["device_kind"]) == ("toy-llama", "random", "float64", "cpu")
+    assert (rag["input_tokens"], rag["output_tokens"], rag["batch_size"], rag["repeats"]) == (1205, 24, 1, 2)
+    assert rag["interval_kind"] == "range"
+    assert rag["ttft_interval_s"][0] <= rag["ttft_s"] <= rag["ttft_interval_s"][1]
+    assert rag["ttft_s"] + rag["decode_s"] == pytest.approx(rag["total_s"])
+    assert rag["prefill_share"] == pytest.approx(rag["ttft_s"] / rag["total_s"], rel=0.5)
+
+
+def test_progress_goes_to_stderr(measured):
+    assert "creative 25x300" in measured.stderr
+
+
+def test_the_files_are_there(measured):
+    found = parsed(measured.stdout)
+    assert Run.load(found["run_file"])["rag"].summary()["ttft_s"] == found["shapes"]["rag"]["ttft_s"]
+    assert Path(found["figure_file"]).read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_table_fits_80_columns(toy, monkeypatch, tmp_path):
+    points = {"chat": [(0.1, 1.3007)], "rag": [(10.071, 1.3)], "creative": [(0.01, 1.31)]}
+    others = {"512+64x32@4": [(0.0114, 0.00213)], "7x1": [(0.05, 0)]}
+    run = make_run(points | others, **{name: RequestShape.parse(name) for name in others})
+    run.environment = run.environment.model_copy(update={"model": "a [/model]"})
+    monkeypatch.setattr("shapelab.measure.experiment.measure_shapes", lambda *_, **__: run)
+    result = shapelab("run", "--out", tmp_path)
+    assert result.exit_code == 0 and "…" not in result.stdout
+    *lines, run_line, picture_line = result.stdout.rstrip().splitlines()
+    assert max(map(len, lines)) <= 80
+    rows = {line.split()[0]: line.split()[1:] for line in lines if line.split()[1:2]}
+    assert rows["rag"] == ["1,205", "24", "10.071", "1300.0", "39.97", "120", "0.8", "25%"]
+    assert rows["512+64x32@4"] == ["64", "32", "0.011", "2.1", "0.08", "22,456", "1,877.9", "15%"]
+    assert rows["7x1"] == ["7", "1", "0.050", "-", "0.05", "140", "-", "100%"]
+    assert {"chat", "creative", "C1", "C2", "C3", "C4", "C6", "reported:", "why:"} <= rows.keys()
+    assert "Measured: a [/model] (random weights), float32, a machine" in result.stdout
+    assert Path(run_line.split()[-1]).is_file() and Path(picture_line.split()[-1]).is_file()
+
+
+def test_a_claim_without_its_shape_is_not_measured(toy, tmp_path):
+    found = parsed(shapelab("run", "--json", "--repeats", 1, "--shapes", "rag", "--out", tmp_path).stdout)
+    verdicts = {claim["id"]: claim["verdict"] for claim in found["claims"]}
+    assert verdicts["C1"] == verdicts["C2"] == verdicts["C6"] == "not_measured" != verdicts["C3"]
+
+
+@pytest.mark.parametrize(
+    "arguments,word",
+    [
+        (["--shapes", "12"], "[CACHED+]INxOUT[@BATCH]"),
+        (["--shapes", "[/x]"], "'[/x]' is not a shape"),
+        (["--shapes", "0x4"], "input_tokens must be at least 1"),
+        (["--shapes", "rag,rag"], "twice"),
+        (["--shapes", ","], "No shapes"),
+        (["--dtype", "int8"], "not a dtype"),
+        (["--dtype", "fp16", "--device", "cpu"], "float32 or bfloat16"),
+        (["--device", "tpu"], "not a device"),
+        (["--device", "meta"], "no meta device"),
+        (["--model", "tinyllama:randomly"], "write tinyllama:random"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_before_the_model_is_loaded(no_load, tmp_path, arguments, word):
+    sentence(shapelab("run", *arguments, "--out", tmp_path), word)
+
+
+@pytest.mark.parametrize("arguments", [["--repeats", 0], ["--repeats", "many"], ["--seed", -1]])
+def test_bad_numbers_are_refused(no_load, tmp_path, arguments):
+    result = shapelab("run", *arguments, "--out", tmp_path)
+    assert result.exit_code == 2 and isinstance(result.exception, SystemExit) and result.stdout == ""
+    assert "Invalid value" in result.stderr and arguments[0].strip("-") in result.stderr and "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("out", ["file", "file/below"])
+def test_a_folder_that_cannot_be_written_is_refused_first(no_load, tmp_path, out):
+    (tmp_path / "file").write_text("")
+    sentence(shapelab("run", "--out", tmp_path / out), str(tmp_path / out), "--out")
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "x" * 300 + ":random", "no/such-model [/x]", ""])
+def test_a_model_name_that_leads_nowhere_is_a_sentence(tmp_path, name):
+    sentence(shapelab("run", "--model", name, "--out", tmp_path), name.removesuffix(":random"))
+
+
+def test_a_shape_too_long_for_the_model_is_refused(toy, tmp_path):
+    result = shapelab("run", "--shapes", "chat,2040x9", "--out", tmp_path)
+    assert result.exit_code == 1 and "Shorten it by 1 token" in result.stderr and "Traceback" not in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def quick(toy, tmp_path):
+    """The arguments of a run of one small shape, into a folder with a long name in brackets."""
+    out = tmp_path / "[out]" / ("long-" * 20)
+    return ["run", "--repeats", 1, "--shapes", "9x2", "--out", out], out
+
+
+def test_paths_are_shown_whole(quick):
+    arguments, out = quick
+    assert f"Run:     {out}" in shapelab(*arguments).stdout
+
+
+def test_what_is_measured_is_kept_elsewhere_when_saving_fails(quick, monkeypatch, tmp_path):
+    arguments, out = quick
+    elsewhere = tmp_path / ("elsewhere-" * 10)
+    elsewhere.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(elsewhere))
+    real = Run.save
+
+    def full(self, path):
+        if path.parent == out:
+            raise ShapelabError(f"The run cannot be written to {path} (No space left on device).")
+        return real(self, path)
+
+    monkeypatch.setattr(Run, "save", full)
+    result = shapelab(*arguments, "--json")
+    assert result.exit_code == 0
+    found = parsed(result.stdout)
+    assert elsewhere in Path(found["run_file"]).parents and list(Run.load(found["run_file"]).names) == ["9x2"]
+    assert f"It was kept in {found['run_file']} instead." in result.stderr and "No space left" in result.stderr
+
+
+def test_a_picture_that_cannot_be_written_loses_only_itself(quick, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(matplotlib.figure.Figure, "savefig", full)
+    result = shapelab(*quick[0], "--json")
+    found = parsed(result.stdout)
+    assert result.exit_code == 0 and found["figure_file"] is None and Run.load(found["run_file"])
+    assert "picture could not be written" in result.stderr
+    assert "None" not in shapelab(*quick[0]).stdout
+
+
+def test_ctrl_c_is_no_traceback(quick, monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("shapelab.measure.experiment.measure_shapes", stop)
+    sentence(shapelab(*quick[0]), "nothing was kept", code=130)
+
+
+@pytest.fixture
+def bench(monkeypatch, tmp_path):
+    """A machine whose ceilings are known at once and whose cache is an empty folder with a name in brackets."""
+    monkeypatch.setattr("shapelab.measure.doctor.measure_ceilings", lambda *_: Ceilings(12.5, {"float32": 1e11}))
+    monkeypatch.setenv("SHAPELAB_CACHE", str(tmp_path / "[cache]"))
+    return tmp_path / "[cache]"
+
+
+def test_doctor_as_json(bench):
+    result = shapelab("doctor", "--json")
+    assert result.exit_code == 0
+    found = parsed(result.stdout)
+    assert found.keys() == {"environment", "ceilings", "choice", "problems"}
+    assert found["ceilings"] == {"memory_read_gb_per_s": 12.5, "matmul_flops_per_s": {"float32": 1e11}}
+    assert found["choice"]["model"] in ("smollm2-135m", "tinyllama") and found["choice"]["why"].endswith(".")
+    assert found["environment"]["cache"] == str(bench)
+    assert found["environment"]["threads"] >= 1 and found["environment"]["memory_available_gb"] > 0
+
+
+def test_doctor_as_text(bench, monkeypatch):
+    monkeypatch.setattr("shapelab.measure.doctor.problems", lambda *_: [])
+    assert "this machine is ready" in shapelab("doctor").stdout
+    monkeypatch.setattr("shapelab.measure.doctor.problems", lambda *_: ["The folder [/x] is full."])
+    text = shapelab("doctor").stdout
+    assert "The folder [/x] is full." in text and "ready" not in text
+    for word in ("environment", "ceilings", "choice", "12.5", "[cache]"):
+        assert word in "".join(text.split())
+
+
+def test_doctor_names_what_is_wrong(bench, monkeypatch):
+    monkeypatch.setattr("torch.get_num_threads", lambda: 64)
+    monkeypatch.setattr("shapelab.measure.environment.cpus_usable", lambda *_: 2)
+    monkeypatch.setattr("shapelab.measure.doctor.memory_available", lambda _: 5e8)
+    monkeypatch.setattr("shapelab.measure.doctor.shutil.disk_usage", lambda _: type("D", (), {"free": 1e8})())
+    monkeypatch.setattr("shapelab.measure.doctor.importlib.util.find_spec", lambda _: None)
+    monkeypatch.setattr("transformers.__version__", "4.40.0")
+    problems = parsed(shapelab("doctor", "--json").stdout)["problems"]
+    for word in ("OMP_NUM_THREADS=2", "0.5 GB of memory", "uv pip install pip", "0.1 GB of disk", "transformers 4.40.0"):
+        assert sum(word in problem for problem in problems) == 1
+    assert len(problems) == 5
+
+
+def test_models(bench):
+    result = shapelab("models")
+    assert result.exit_code == 0
+    for word in ("smollm2-135m", "smollm2-135m:random", "tinyllama", "tinyllama:random", "1,100 M", "135 M", "0.54 GB", "2.20 GB"):
+        assert word in result.stdout
+    assert f"Cache: {bench}\n" in result.stdout
+
+
+def test_models_as_json(bench):
+    found = {entry["name"]: entry for entry in parsed(shapelab("models", "--json").stdout)}
+    assert list(found) == ["smollm2-135m", "smollm2-135m:random", "tinyllama", "tinyllama:random"]
+    assert (found["tinyllama"]["parameters"], found["tinyllama"]["weight_bytes_16_bit"]) == (1_100_048_384, 2_200_096_768)
+    assert found["smollm2-135m"]["cached"] is False
+    embedded.folder().mkdir(parents=True)
+    assert parsed(shapelab("models", "--json").stdout)[0]["cached"] is True
+
+
+def test_clearing_removes_what_is_ours_and_nothing_else(bench):
+    ours = [embedded.folder(), bench / "smollm2-135m-01234567-r0", bench / ".making-abc"]
+    theirs = [bench / "photos", bench / "smollm2-135m-my-finetune"]
+    for folder in (*ours, *theirs):
+        folder.mkdir(parents=True)
+        (folder / "file").write_text("x" * 10_000_000)
+    (bench / "notes.txt").write_text("mine")
+    (bench / "smollm2-135m-notes.txt").write_text("mine")
+    result = shapelab("models", "--clear")
+    assert result.exit_code == 0 and f"Removed 0.03 GB from {bench}." in result.stdout
+    assert not any(folder.exists() for folder in ours)
+    assert {path.name for path in bench.iterdir()} == {"photos", "smollm2-135m-my-finetune", "notes.txt", "smollm2-135m-notes.txt"}
+    assert all((folder / "file").is_file() for folder in theirs)
+
+
+def test_clearing_an_empty_cache(bench):
+    assert "Removed 0.00 GB" in shapelab("models", "--clear").stdout
+
+
+@pytest.mark.parametrize(
+    "command,word", [([], "doctor"), (["run"], "--shapes"), (["doctor"], "--json"), (["models"], "--clear")]
+)  # fmt: skip
+def test_every_command_has_help(command, word):
+    result = shapelab(*command, "--help")
+    assert result.exit_code == 0 and word in result.stdout
+
+
+def test_no_command_is_without_a_test_of_its_help():
+    assert sorted(command.callback.__name__ for command in app.registered_commands) == ["doctor", "models", "run"]
