@@ -44,7 +44,9 @@ def main():
     shares = [rate / ceiling for rate, ceiling in zip(achieved, ceilings, strict=True)]
     print(f"machine: {device_name(lab.device)}, torch {torch.__version__} with {torch.get_num_threads()} threads")
     print(f"model: {lab.label}; one request, {SHAPE} tokens, {REPEATS} repeats")
-    print(f"bytes a step: {(weights + kv) / 1e6:.1f} MB (weights {weights / 1e6:.1f} MB, KV {kv / 1e6:.2f} MB at the mean context)")
+    print(
+        f"bytes a step: {(weights + kv) / 1e6:.1f} MB (weights {weights / 1e6:.1f} MB, KV {kv / 1e6:.2f} MB at the mean context)"
+    )
     for name, values, unit in (
         ("TPOT", [tpot * 1e3 for tpot in tpots], "ms"),
         ("achieved", achieved, "GB/s"),

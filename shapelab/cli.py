@@ -137,7 +137,9 @@ def _shapes_table(result) -> Table:
     )
     for heading in tables.HEADINGS:
         first = heading == "shape"
-        table.add_column(heading, justify="left" if first else "right", no_wrap=first, min_width=8 if first else 4, overflow="fold")
+        table.add_column(
+            heading, justify="left" if first else "right", no_wrap=first, min_width=8 if first else 4, overflow="fold"
+        )
     for row in tables.rows(result):
         table.add_row(*row)
     return table
@@ -168,20 +170,14 @@ def doctor(as_json: JsonOption = False):
         console = Console()
         for title in ("environment", "ceilings", "choice"):
             table = Table("", Column(overflow="fold"), title=title, title_justify="left", show_header=False, box=box.SIMPLE)
-            for key, value in report[title].items():
-                table.add_row(key, escape(_text(value)))
+            for line in facts(report[title]).text.splitlines():
+                table.add_row(*map(escape, line.split(": ", 1)))
             console.print(table)
         if report["problems"]:
             for problem in report["problems"]:
                 console.print(f"[yellow]Problem:[/] {escape(problem)}", highlight=False)
         else:
             console.print("[green]Nothing is missing: this machine is ready.[/]")
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, dict):
-        return "\n".join(f"{key}: {_text(inner)}" for key, inner in value.items())
-    return f"{value:,.4g}" if isinstance(value, float) else "-" if value is None else str(value)
 
 
 @app.command()
@@ -224,7 +220,12 @@ def _clear_cache():
     """Remove what shapelab made, and nothing else: the folder may have been chosen by the user."""
     from shapelab.model import embedded
 
-    ours = [path for pattern in (f"{embedded.NAME}-{'[0-9a-f]' * 8}-r*", ".making-*") for path in cache_dir().glob(pattern) if path.is_dir()]
+    ours = [
+        path
+        for pattern in (f"{embedded.NAME}-{'[0-9a-f]' * 8}-r*", ".making-*")
+        for path in cache_dir().glob(pattern)
+        if path.is_dir()
+    ]
     freed = sum(file.stat().st_size for path in ours for file in path.rglob("*") if file.is_file())
     for path in ours:
         shutil.rmtree(path)

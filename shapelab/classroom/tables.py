@@ -33,6 +33,18 @@ def shapes_table(run: Run) -> Card:
     return Card(f"{text}\n{note}", f"{html_table(HEADINGS, rows(run))}<small>{escape(note)}</small>")
 
 
+def facts(values: dict) -> Card:
+    """Named values, one a line; numbers with the digits that matter."""
+    lines = [(key.replace("_", " "), _fact(value)) for key, value in values.items()]
+    return Card("\n".join(f"{key}: {value}" for key, value in lines), html_table(("", ""), lines))
+
+
+def _fact(value) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_fact(inner)}" for key, inner in value.items())
+    return f"{value:,.4g}" if isinstance(value, float) else "-" if value is None else str(value)
+
+
 def html_table(headings, body) -> str:
     """An HTML table, every cell escaped."""
     head = "".join(f'<th scope="col" style="text-align:left">{escape(str(cell))}</th>' for cell in headings)

@@ -167,7 +167,7 @@ def drift(values: Sequence[float], tolerance: float = 0.10) -> str | None:
         early, late = values[:cut], values[cut:]
         slower = statistics.median(early) / statistics.median(late)
         if min(early) > max(late) * apart and slower > 1 + tolerance:
-            return f"The first {cut} of {len(values)} repeats were {slower - 1:.0%} slower than the rest."
+            return f"Early repeats ({cut} of {len(values)}) were {slower - 1:.0%} slower than the rest."
         if max(early) * apart < min(late) and 1 / slower > 1 + tolerance:
-            return f"The last {len(late)} of {len(values)} repeats were {1 / slower - 1:.0%} slower than the rest."
+            return f"Late repeats ({len(late)} of {len(values)}) were {1 / slower - 1:.0%} slower than the rest."
     return None

@@ -1,7 +1,7 @@
 """`load()`: a model, its tokenizer, the device and the dtype, chosen with reasons and checked before anything runs."""
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ DTYPES = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Lab:
     """A loaded model and all that is needed to measure it.
 
@@ -33,13 +33,13 @@ class Lab:
     notes     what a reader should know about how this was chosen
     """
 
-    model: Any = field(repr=False)
-    tokenizer: Any = field(repr=False)
+    model: Any
+    tokenizer: Any
     name: str
     weights: str
     device: torch.device
     dtype: torch.dtype
-    spec: ModelSpec = field(repr=False)
+    spec: ModelSpec
     notes: tuple[str, ...] = ()
 
     @property
@@ -60,6 +60,10 @@ class Lab:
         """One line for captions: model, weights where they are not the original, dtype, device."""
         weights = "" if self.weights == "original" else f" ({self.weights} weights)"
         return f"{self.name}{weights}, {self.dtype_name}, {self.device.type}"
+
+    def __repr__(self) -> str:
+        size = f"{self.parameter_count / 1e6:,.0f} million parameters, {self.weight_bytes / 1e9:.2f} GB"
+        return " ".join([f"<Lab {self.label}: {size}, context {self.spec.max_position_embeddings:,} tokens>", *self.notes])
 
     def check(self, shape: RequestShape):
         """Refuse, before anything runs, a shape that is longer than the model's context."""

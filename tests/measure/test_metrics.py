@@ -124,10 +124,10 @@ def test_many_values_give_a_bootstrap_interval_of_the_median():
 @pytest.mark.parametrize(
     "values,word",
     [
-        ([1.5, 1.4, 1.0, 1.01, 1.0, 1.0], "first"),
+        ([1.5, 1.4, 1.0, 1.01, 1.0, 1.0], "Early"),
         ([1.0, 1.1, 1.2, 1.3, 1.4], "slower"),
         ([1.4, 1.2, 1.0], "faster"),
-        ([1.0, 1.0, 1.0, 1.3, 1.35, 1.3], "last"),
+        ([1.0, 1.0, 1.0, 1.3, 1.35, 1.3], "Late"),
     ],
 )
 def test_drift_is_flagged(values, word):

@@ -75,7 +75,17 @@ def test_known_configs(name, layers):
 
 @pytest.mark.parametrize(
     "name",
-    ["", "nobody", "tinyllama.json", "../models/tinyllama", "./tinyllama", "models\\tinyllama", "/etc/passwd", "..", "*", "x" * 300],
+    [
+        "",
+        "nobody",
+        "tinyllama.json",
+        "../models/tinyllama",
+        "./tinyllama",
+        "..\\models\\tinyllama",
+        "/etc/passwd",
+        "*",
+        "x" * 300,
+    ],
 )
 def test_a_name_that_is_not_known_or_a_path(name):
     with pytest.raises(KeyError):

@@ -1,0 +1,154 @@
+"""Right answers pass, and each usual slip is called by its name."""
+
+import pytest
+import torch
+
+from shapelab.classroom import exercises
+from shapelab.measure import loop, metrics
+from shapelab.measure.record import Measurement, Repeat
+from shapelab.request.shape import RAG, RequestShape
+from tests.toys import random_ids, toy_lab
+
+
+def measurement(inputs, outputs, ttft_s, tpot_s):
+    stamps = tuple(round(1e9 * (ttft_s + tpot_s * n)) for n in range(outputs))
+    return Measurement(
+        name="m",
+        input_tokens=inputs,
+        output_tokens=outputs,
+        repeats=(Repeat(index=1, order=0, host_ns=(0, *stamps), output_tokens=outputs),),
+    )
+
+
+RAG_RUN = measurement(1205, 24, 1.2, 0.04)
+CREATIVE_RUN = measurement(25, 300, 0.07, 0.03)
+SHORT, LONG = measurement(256, 8, 0.25, 0.04), measurement(256, 40, 0.25, 0.04)
+
+
+def kv(answer):
+    return exercises.check_kv_bytes(answer, toy_lab(), RAG)
+
+
+PER_TOKEN = 2 * 2 * 2 * 16 * 8  # keys and values, 2 layers, 2 heads, 16 numbers, float64
+
+
+@pytest.mark.parametrize(
+    "check,right",
+    [
+        (exercises.check_tpot, 0.02),
+        (exercises.check_passes, 24),
+        (exercises.check_shape, "512+64x32@4"),
+        (exercises.check_shape, RequestShape(64, 32, 4, 512)),
+        (lambda a: exercises.check_read_cost(a, RAG_RUN), 1200 / 1205),
+        (lambda a: exercises.check_shorter_answer(a, CREATIVE_RUN), 0.07 + 149 * 0.03),
+        (lambda a: exercises.check_order(a, {"a": 1.0, "b": 3.0, "c": 2.0}), ["a", "c", "b"]),
+        (kv, PER_TOKEN * 1228),
+        (lambda a: exercises.check_marginal_write(a, SHORT, LONG), 40.0),
+    ],
+)
+def test_right_and_untried(check, right):
+    assert check(right).right is True
+    assert check(...).right is None
+
+
+@pytest.mark.parametrize(
+    "check,wrong,word",
+    [
+        (exercises.check_tpot, 1.98 / 100, "N - 1"),
+        (exercises.check_tpot, 2.43 / 100, "TPOT starts when"),
+        (exercises.check_tpot, 2.43 / 99, "still in the time"),
+        (exercises.check_tpot, 20, "unit"),
+        (exercises.check_tpot, 50, "turn it over"),
+        (exercises.check_tpot, "20 ms", "A number is wanted"),
+        (exercises.check_tpot, float("nan"), "A number is wanted"),
+        (exercises.check_tpot, -1, "sign"),
+        (exercises.check_passes, 25, "prefill already writes"),
+        (exercises.check_passes, 23, "prefill is a pass too"),
+        (exercises.check_passes, 1229, "one pass"),
+        (exercises.check_passes, 2, "once for every token"),
+        (exercises.check_passes, 7, "below"),
+        (exercises.check_shape, "576x32@4", "on top"),
+        (exercises.check_shape, "64+512x32@4", "swapped"),
+        (exercises.check_shape, "64x32@4", "missing"),
+        (exercises.check_shape, "512+64x128", "one sequence"),
+        (exercises.check_shape, "512+64x32", "batch of 4"),
+        (exercises.check_shape, "512/64", "not a shape"),
+        (exercises.check_shape, 12, "is wanted"),
+        (lambda a: exercises.check_read_cost(a, RAG_RUN), 1.2 / 1205, "seconds"),
+        (lambda a: exercises.check_read_cost(a, RAG_RUN), 2120 / 1205, "includes the decode"),
+        (lambda a: exercises.check_read_cost(a, RAG_RUN), 1200 / 24, "output tokens"),
+        (lambda a: exercises.check_read_cost(a, RAG_RUN), 1205 / 1.2, "rate"),
+        (lambda a: exercises.check_read_cost(a, RAG_RUN), 1200.0, "whole prefill"),
+        (lambda a: exercises.check_shorter_answer(a, CREATIVE_RUN), (0.07 + 299 * 0.03) / 2, "Half the answer"),
+        (lambda a: exercises.check_shorter_answer(a, CREATIVE_RUN), 0.07 + 150 * 0.03, "149 steps"),
+        (lambda a: exercises.check_shorter_answer(a, CREATIVE_RUN), 149 * 0.03, "add TTFT"),
+        (lambda a: exercises.check_order(a, {"a": 1.0, "b": 3.0, "c": 2.0}), ["b", "c", "a"], "other way round"),
+        (lambda a: exercises.check_order(a, {"a": 1.0, "b": 3.0, "c": 2.0}), ["c", "a", "b"], "pass of its own"),
+        (lambda a: exercises.check_order(a, {"a": 1.0, "b": 3.0, "c": 2.0}), "a", "these three"),
+        (kv, PER_TOKEN * 1229, "one token less"),
+        (kv, PER_TOKEN * 1205, "prompt alone"),
+        (kv, PER_TOKEN * 614, "keys and values both"),
+        (kv, PER_TOKEN * 1228 * 2, "query heads"),
+        (kv, PER_TOKEN, "one token"),
+        (lambda a: exercises.check_marginal_write(a, SHORT, LONG), 0.04, "seconds"),
+        (lambda a: exercises.check_marginal_write(a, SHORT, LONG), 1810 / 40, "spreads the prefill"),
+        (lambda a: exercises.check_marginal_write(a, SHORT, LONG), 1280 / 40, "differ by 32"),
+        (lambda a: exercises.check_marginal_write(a, SHORT, LONG), 1810 / 32, "difference of the totals"),
+    ],
+)
+def test_slips_are_named(check, wrong, word):
+    feedback = check(wrong)
+    assert feedback.right is False and word in feedback.text
+
+
+def test_the_measurements_above_say_what_they_should():
+    assert RAG_RUN.median(metrics.ttft_s) == 1.2 and RAG_RUN.median(metrics.total_s) == pytest.approx(2.12)
+
+
+def generate(model, ids, count, *, first=True, fresh=False, extra=0, text=False, prompt=False):
+    cache = loop.new_cache(model, 200)
+    written = [loop.prefill(model, ids, cache)]
+    while len(written) < count + extra:
+        if fresh:
+            whole = torch.cat([ids, *written], dim=1)
+            written.append(loop.prefill(model, whole, loop.new_cache(model, 200)))
+        else:
+            written.append(loop.decode_step(model, written[0 if not first else -1], cache))
+    if text:
+        return "text"
+    return torch.cat([ids, *written] if prompt else written, dim=1)
+
+
+@pytest.mark.parametrize(
+    "slip,word",
+    [
+        ({"first": False}, "newest id"),
+        ({"fresh": True}, "Read it once"),
+        ({"extra": 1}, "writes the first token"),
+        ({"extra": -2}, "wanted and"),
+        ({"text": True}, "one tensor"),
+        ({"prompt": True}, "prompt is in your answer"),
+    ],
+)
+def test_a_generate_of_ones_own(slip, word):
+    lab, ids = toy_lab(), random_ids(1, 9)
+    assert exercises.check_generate(generate, lab, ids, 8).right is True
+    feedback = exercises.check_generate(lambda *a: generate(*a, **slip), lab, ids, 8)
+    assert feedback.right is False and word in feedback.text
+
+
+def test_code_that_breaks_gets_a_sentence():
+    def stub(*_):
+        raise NotImplementedError
+
+    def broken(*_):
+        return 1 / 0
+
+    lab, ids = toy_lab(), random_ids(1, 9)
+    assert exercises.check_generate(stub, lab, ids, 8).right is None
+    assert "ZeroDivisionError" in exercises.check_generate(broken, lab, ids, 8).text
+    assert exercises.check_generate(..., lab, ids, 8).right is None
+
+
+def test_feedback_is_escaped():
+    assert "<script>" not in exercises.check_tpot("<script>")._repr_html_()

@@ -1,0 +1,134 @@
+"""The notebooks as files: executed in order, compared where they say so, clean, consistent, and solvable."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+
+import nbformat
+import pytest
+
+FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+MARKER = "# NBVAL_CHECK_OUTPUT"
+SOLUTION = re.compile(r"<details><summary>Solution</summary>.*?```python\n(.*?)```", re.DOTALL)
+
+
+def read(path):
+    return nbformat.read(path, as_version=4)
+
+
+def code_cells(notebook):
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def prose(notebook):
+    return "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+
+
+every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+
+
+def test_there_are_notebooks_and_they_start_alike():
+    assert len(NOTEBOOKS) >= 3
+    assert len({code_cells(read(path))[0].source for path in NOTEBOOKS}) == 1
+
+
+@every_notebook
+def test_the_file_is_valid_and_clean(path):
+    notebook = read(path)
+    nbformat.validate(notebook)
+    assert "widgets" not in notebook.metadata, "GitHub cannot show a notebook with widget state"
+    for cell in code_cells(notebook):
+        for output in cell.outputs:
+            assert output.output_type != "error" and output.get("name") != "stderr"
+    assert not re.search(r"/(?:tmp|root|work|home)/", path.read_text(encoding="utf-8"))
+
+
+@every_notebook
+def test_cells_ran_in_order(path):
+    counts = [cell.execution_count for cell in code_cells(read(path))]
+    assert counts == list(range(1, len(counts) + 1))
+
+
+@every_notebook
+def test_marked_cells_are_really_compared(path):
+    marked = [cell for cell in code_cells(read(path)) if "NBVAL" in cell.source]
+    assert len(marked) >= 4
+    for cell in marked:
+        assert cell.source.splitlines()[0] == MARKER, "a marker counts only as a whole line"
+        assert cell.outputs and cell.execution_count, "without an output nothing is compared"
+
+
+def test_a_changed_output_is_noticed(tmp_path):
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(f"{MARKER}\nprint(6 * 7)", execution_count=1)])
+    for said, passes in (("42\n", True), ("43\n", False)):
+        notebook.cells[0].outputs = [nbformat.v4.new_output("stream", name="stdout", text=said)]
+        nbformat.write(notebook, tmp_path / "one.ipynb")
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--nbval-lax", str(tmp_path / "one.ipynb")]
+        assert (subprocess.run(command, capture_output=True, cwd=tmp_path, check=False).returncode == 0) is passes
+
+
+@every_notebook
+def test_cells_are_short_and_pages_have_their_parts(path):
+    notebook = read(path)
+    assert median(len(cell.source.splitlines()) for cell in code_cells(notebook)) <= 7
+    assert 25 <= len(notebook.cells) <= 55
+    headings = re.findall(r"^(#+) (.+)$", prose(notebook), re.MULTILINE)
+    assert [level for level, _ in headings].count("#") == 1 and headings[0][0] == "#"
+    titles = {title for _, title in headings}
+    assert {"Exercises", "Takeaway"} <= titles
+    assert "Minutes needed" in prose(notebook) and "**Next:**" in prose(notebook)
+
+
+@every_notebook
+def test_links_lead_somewhere(path):
+    for link in re.findall(r"\]\(([^)#]+)", prose(read(path))):
+        assert link.startswith("https://") or (FOLDER / link).is_file(), link
+
+
+def exercises_of(notebook):
+    """(position of the exercise's cell, solution) for every exercise."""
+    cells = notebook.cells
+    for number, cell in enumerate(cells):
+        if cell.cell_type == "code" and "exercises.check_" in cell.source:
+            solution = SOLUTION.search(cells[number + 1].source)
+            assert solution, f"no folded solution after: {cell.source}"
+            yield number, solution.group(1)
+
+
+def solved(source: str, solution: str) -> str:
+    """The exercise's cell with its stub replaced by the solution."""
+    if "def my_" in source:
+        rest = source[source.index("\n\n\n") :]
+        return solution + rest
+    return re.sub(r"^\w+ = \.\.\.$", lambda _: solution.rstrip(), source, count=1, flags=re.MULTILINE)
+
+
+@every_notebook
+def test_three_exercises_at_least_each_with_a_stub(path):
+    notebook = read(path)
+    found = list(exercises_of(notebook))
+    assert len(found) >= 3
+    for number, solution in found:
+        before = notebook.cells[number].source
+        assert solved(before, solution) != before
+        said = notebook.cells[number].outputs[-1]["data"]["text/plain"]
+        assert said.startswith("Your turn"), "the committed notebook is the learner's, not solved"
+
+
+@pytest.mark.slow
+@every_notebook
+def test_every_solution_passes_its_check(path, tmp_path, monkeypatch):
+    from nbclient import NotebookClient
+
+    monkeypatch.setenv("SHAPELAB_PREDICTIONS", str(tmp_path / "predictions.json"))
+    notebook = read(path)
+    places = []
+    for number, solution in exercises_of(notebook):
+        notebook.cells[number].source = solved(notebook.cells[number].source, solution)
+        places.append(number)
+    NotebookClient(notebook, timeout=900, kernel_name="python3", resources={"metadata": {"path": str(FOLDER)}}).execute()
+    said = [notebook.cells[number].outputs[-1]["data"]["text/plain"] for number in places]
+    assert [answer.split(":")[0] for answer in said] == ["Right"] * len(places), said
