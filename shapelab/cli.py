@@ -160,6 +160,7 @@ def _print_claims(console: Console, found):
 def doctor(as_json: JsonOption = False):
     """What this machine is, what is missing, which model it would take and why, and what it can do at best."""
     with sentences():
+        from shapelab.classroom.tables import facts
         from shapelab.measure.doctor import examine
 
         with Console(stderr=True).status("Measuring what this machine can do at best"):
