@@ -1,5 +1,6 @@
 """The command as a person or a script meets it: one JSON object on stdout, sentences on stderr, nothing lost."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -34,18 +35,23 @@ def parsed(text):
     return json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
 
 
-def sentence(result, *words, code=1):
-    """The command ended with this exit code, one line on stderr, and nothing on stdout."""
-    assert result.exit_code == code and isinstance(result.exception, SystemExit)
+def sentence(result, *words):
+    """The command ended with exit code 1, one line on stderr, and nothing on stdout."""
+    assert result.exit_code == 1 and isinstance(result.exception, SystemExit)
     assert result.stdout == "" and "Traceback" not in result.stderr
     (line,) = result.stderr.strip().splitlines()
     for word in words:
         assert word in line
 
 
+def noted_lab(*_):
+    """A toy that takes 1,205 tokens, with a note that a careless printer would read as markup."""
+    return dataclasses.replace(toy_lab(max_position_embeddings=2048, num_hidden_layers=1), notes=("A note [/x].",))
+
+
 @pytest.fixture
 def toy(monkeypatch):
-    monkeypatch.setattr("shapelab.model.load.load", lambda *_: toy_lab(max_position_embeddings=2048, num_hidden_layers=1))
+    monkeypatch.setattr("shapelab.model.load.load", noted_lab)
 
 
 @pytest.fixture
@@ -57,7 +63,7 @@ def no_load(monkeypatch):
 def measured(tmp_path_factory):
     """`run --json` of the three presets, twice each."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("shapelab.model.load.load", lambda *_: toy_lab(max_position_embeddings=2048, num_hidden_layers=1))
+        patch.setattr("shapelab.model.load.load", noted_lab)
         return shapelab("run", "--json", "--repeats", 2, "--out", tmp_path_factory.mktemp("out") / "new")
 
 
@@ -85,8 +91,8 @@ def test_json_says_what_was_measured(measured):
     assert rag["prefill_share"] == pytest.approx(rag["ttft_s"] / rag["total_s"], rel=0.5)
 
 
-def test_progress_goes_to_stderr(measured):
-    assert "creative 25x300" in measured.stderr
+def test_notes_and_progress_go_to_stderr(measured):
+    assert "A note [/x]." in measured.stderr and "creative 25x300" in measured.stderr
 
 
 def test_the_files_are_there(measured):
@@ -212,7 +218,9 @@ def test_ctrl_c_is_no_traceback(quick, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("shapelab.measure.experiment.measure_shapes", stop)
-    sentence(shapelab(*quick[0]), "nothing was kept", code=130)
+    result = shapelab(*quick[0])
+    assert result.exit_code == 130 and result.stdout == "" and "Traceback" not in result.stderr
+    assert "nothing was kept" in result.stderr
 
 
 @pytest.fixture
@@ -276,7 +284,7 @@ def test_models_as_json(bench):
 
 def test_clearing_removes_what_is_ours_and_nothing_else(bench):
     ours = [embedded.folder(), bench / "smollm2-135m-01234567-r0", bench / ".making-abc"]
-    theirs = [bench / "photos", bench / "smollm2-135m-my-finetune"]
+    theirs = [bench / "photos", bench / "smollm2-135m-my-results"]
     notes = [bench / "notes.txt", bench / "smollm2-135m-notes.txt"]
     for folder in (*ours, *theirs):
         folder.mkdir(parents=True)
