@@ -11,6 +11,7 @@ from shapelab.classroom.html import Card
 from shapelab.classroom.tables import html_table
 from shapelab.measure import metrics
 from shapelab.measure.record import Measurement, Run
+from shapelab.request.shape import PRESETS
 
 Verdict = Literal["holds", "does_not_hold", "not_measured"]
 
@@ -140,6 +141,10 @@ def _find(claim: _Claim, run: Run) -> Finding:
     missing = [name for name in claim.needs if name not in run]
     if missing:
         return _finding(claim, "-", "not_measured", f"This run has no {' and no '.join(missing)} shape.")
+    for name in claim.needs:
+        if run[name].shape != PRESETS[name]:
+            why = f"The {name} of this run is {run[name].shape}; the claim is about {PRESETS[name]}."
+            return _finding(claim, "-", "not_measured", why)
     needed = [value for name in claim.needs for metric in (_read_s, metrics.tpot_s) for value in run[name].values(metric)]
     if not all(needed):
         return _finding(

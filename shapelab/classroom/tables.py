@@ -23,7 +23,8 @@ def rows(run: Run) -> list[tuple[str, ...]]:
 
 def caption(run: Run) -> str:
     fewest = min(len(m.repeats) for m in run.measurements)
-    return f"Medians of {fewest} repeats. TTFT: time to first token. TPOT: time per output token after it. Rates over the whole batch."
+    counted = "One repeat" if fewest == 1 else f"Medians of {fewest} repeats"
+    return f"{counted}. TTFT: time to first token. TPOT: time per output token after it. Rates over the whole batch."
 
 
 def shapes_table(run: Run) -> Card:

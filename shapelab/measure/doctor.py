@@ -27,7 +27,6 @@ def examine() -> dict:
         "device": device_name(device),
         "device_kind": device.type,
         "memory_available_gb": memory_available(device) / 1e9,
-        "cache": str(cache_dir()),
     }
     precisions = {torch.float32, dtype} | ({torch.bfloat16} if device.type == "cpu" else set())
     return {

@@ -5,6 +5,7 @@ line is named by its number.
 """
 
 import json
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -187,7 +188,7 @@ class _Line(_Strict):
     measurement: Measurement
 
 
-@dataclass
+@dataclass(repr=False)
 class Run:
     """Measurements made in one environment."""
 
@@ -207,6 +208,9 @@ class Run:
     def names(self) -> list[str]:
         return [measurement.name for measurement in self.measurements]
 
+    def __repr__(self) -> str:
+        return f"<Run of {len(self.measurements)} shapes: {self.environment.label}>\n" + "\n".join(map(repr, self.measurements))
+
     def to_frame(self):
         """A tidy pandas frame, one row a shape, seconds and tokens per second."""
         import pandas as pd
@@ -220,7 +224,9 @@ class Run:
         lines += [{"measurement": measurement.model_dump()} for measurement in self.measurements]
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text("".join(json.dumps(line, allow_nan=False) + "\n" for line in lines), encoding="utf-8")
+            half = path.with_name(path.name + ".part")
+            half.write_text("".join(json.dumps(line, allow_nan=False) + "\n" for line in lines), encoding="utf-8")
+            os.replace(half, path)  # a full disk leaves an earlier file as it was
         except OSError as error:
             raise ShapelabError(f"The run cannot be written to {path} ({error.strerror}). Choose another --out.") from error
         return path
@@ -244,13 +250,16 @@ class Run:
                     _check_header(line, path)
                     run = cls(_Header.model_validate(line).environment)
                 else:
-                    run.measurements.append(_Line.model_validate(line).measurement)
+                    measurement = _Line.model_validate(line).measurement
+                    if measurement.name in run:
+                        raise ShapelabError(f"{path}, line {number}: {measurement.name!r} is there twice; names must differ.")
+                    run.measurements.append(measurement)
             except KeyError as error:
                 raise ShapelabError(f"{path}, line {number}: {error} is missing. This is not a run of shapelab.") from None
             except ValidationError as error:
                 first = error.errors()[0]
                 where = ".".join(map(str, first["loc"])) or "the line"
-                raise ShapelabError(f"{path}, line {number}: {where}: {first['msg']}.") from None
+                raise ShapelabError(f"{path}, line {number}: {_short(where)}: {_short(first['msg'])}.") from None
         if run is None:
             raise ShapelabError(f"{path} is empty. `shapelab run --out DIR` writes a run.")
         if not run.measurements:
@@ -261,11 +270,16 @@ class Run:
         return self.to_frame().to_html(index=False, escape=True, na_rep="-", float_format="{:.4g}".format)
 
 
+def _short(text: str) -> str:
+    """A stranger's words in an error message: few, and without control characters."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text[:120])
+
+
 def _check_header(line: Mapping, path: Path):
     found = line["schema_version"]
     if found != SCHEMA_VERSION:
         raise ShapelabError(
-            f"{path} has schema version {found!r} and this shapelab reads {SCHEMA_VERSION}. Update shapelab, or measure again."
+            f"{path} has schema version {_short(repr(found))} and this shapelab reads {SCHEMA_VERSION}. Update shapelab, or measure again."
         )
 
 

@@ -121,8 +121,8 @@ def test_c4_the_bootstrap_interval_lies_inside_the_extremes_and_holds_the_ratio(
 
 @pytest.mark.parametrize("ttft,verdict", [(0.99, "does_not_hold"), (1.0, "holds"), (1.01, "holds")])
 def test_c6_a_quarter_of_the_throughput(ttft, verdict):
-    """1,000 tokens in 10 s against 25 tokens in about 1 s."""
-    found = decide("C6", {"rag": [(10, 0.01)], "creative": [(ttft, 0.01)]}, rag=RequestShape(1000, 24))
+    """1,205 tokens in 12.05 s against 25 tokens in about 1 s."""
+    found = decide("C6", {"rag": [(12.05, 0.01)], "creative": [(ttft, 0.01)]})
     assert found.verdict == verdict
     assert found.value == pytest.approx(0.25 / ttft)
 
@@ -182,3 +182,8 @@ def test_as_records_and_as_a_table():
     for part in ("not measured", "about 300 times a read token", "318 times", "no chat shape"):
         assert part in table._repr_html_()
     assert "C1 not_measured" in repr(table) and "C4 holds: 318 times" in repr(table)
+
+
+def test_a_claim_is_about_its_own_shape():
+    found = decide("C3", LIKE_A_TALK, rag=RequestShape(800, 24))
+    assert found.verdict == "not_measured" and "800x24" in found.why and "1205x24" in found.why

@@ -239,3 +239,36 @@ def test_a_path_that_cannot_be_written(tmp_path):
 def test_a_measurement_says_what_it_is():
     assert repr(a_run()["rag"]) == "<rag 50x3: TTFT 0.100 s, total 0.122 s, 3 repeats>"
     assert a_run().environment.label == "toy (random weights), float32, a CPU"
+
+
+def test_names_must_differ(tmp_path):
+    run = a_run()
+    run.measurements.append(run.measurements[0])
+    refused(run.save(tmp_path / "run.jsonl"), "line 5", "'rag' is there twice")
+
+
+def test_a_strangers_words_are_cut_and_made_printable(tmp_path):
+    path = written(tmp_path, lambda header, _: header["environment"].update({"\x1b[31m" + "x" * 1000: 1}))
+    with pytest.raises(ShapelabError) as caught:
+        Run.load(path)
+    assert "\x1b" not in str(caught.value) and len(str(caught.value)) < 400 + len(str(path))
+
+
+def test_a_run_is_a_few_lines():
+    text = repr(a_run())
+    assert text.startswith("<Run of 3 shapes: toy") and text.count("\n") == 3 and "host_ns" not in text
+
+
+def test_a_failed_save_leaves_the_earlier_file(tmp_path, monkeypatch):
+    path = a_run().save(tmp_path / "run.jsonl")
+    before = path.read_text()
+
+    def full(self, *_, **__):
+        with self.open("w") as file:
+            file.write("half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(record.Path, "write_text", full)
+    with pytest.raises(ShapelabError):
+        a_run("other").save(path)
+    assert path.read_text() == before
