@@ -6,6 +6,7 @@ An answer of `...` means "not tried yet", so a notebook runs from top to bottom 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 
 from shapelab.classroom.html import escape
 from shapelab.errors import ShapelabError
@@ -40,19 +41,21 @@ def check_number(answer, right: float, why: str, slips: Sequence[tuple[float, st
     """Compare a number. slips: (value, what went wrong) for the mistakes people make; the nearest fitting one is named."""
     if answer is ...:
         return NOT_TRIED
-    if isinstance(answer, bool) or not isinstance(answer, int | float) or not math.isfinite(answer):
+    if not _is_number(answer):
         return Feedback(False, f"A number is wanted here, not {answer!r}.")
     if _close(answer, right, tolerance):
         return Feedback(True, why)
     named = [(abs(answer - value), reason) for value, reason in slips if _close(answer, value, tolerance)]
     if named:
-        return Feedback(False, min(named)[1])
+        return Feedback(False, min(named, key=lambda pair: pair[0])[1])
     for factor, unit in (
         (1e3, "1,000 times too large: check the unit (milliseconds for seconds?)."),
         (1e-3, "1,000 times too small: check the unit (seconds for milliseconds?)."),
     ):
         if _close(answer, right * factor, tolerance):
             return Feedback(False, f"Your number is {unit}")
+    if _close(answer, right, 0.03):
+        return Feedback(False, "Close, but not it. Use the unrounded numbers, and check each count.")
     return Feedback(
         False, f"Your number is {'above' if answer > right else 'below'} the right one, by a factor of {_factor(answer, right)}."
     )
@@ -134,32 +137,33 @@ def check_read_cost(answer, rag: Measurement) -> Feedback:
     )  # fmt: skip
 
 
-def check_shorter_answer(answer, creative: Measurement) -> Feedback:
-    """Notebook 01: the total in seconds if the creative request wrote 150 tokens instead of 300."""
-    ttft, tpot, total = (creative.median(metric) for metric in (metrics.ttft_s, metrics.tpot_s, metrics.total_s))
-    return check_number(
-        answer, ttft + 149 * tpot,
-        "TTFT stays, and 149 steps remain. (This takes every step as equal; decode slows a little as the context grows.)",
-        [
-            (total / 2, "Half the answer is not half the total: TTFT stays whole. And 150 tokens need 149 steps."),
-            (ttft + 150 * tpot, "150 tokens need 149 steps: the prefill writes the first one."),
-            (149 * tpot, "The wait for the first token is missing: add TTFT."),
-            (150 * tpot, "The wait for the first token is missing, and 150 tokens need 149 steps."),
-            (ttft / 2 + 149 * tpot, "The prompt is as long as before, so TTFT stays whole."),
-        ],
-        tolerance=5e-4,
-    )  # fmt: skip
+def check_shorter_answer(answer, rag: Measurement) -> Feedback:
+    """Notebook 01: the total in seconds if the RAG request wrote 12 tokens instead of 24."""
+    ttft, tpot, total = (rag.median(metric) for metric in (metrics.ttft_s, metrics.tpot_s, metrics.total_s))
+    why = "TTFT stays, and 11 steps remain. (This takes every step as equal; decode slows a little as the context grows.)"
+    slips = [
+        (total / 2, "Half the answer is not half the total: TTFT stays whole. And 12 tokens need 11 steps."),
+        (ttft + 12 * tpot, "12 tokens need 11 steps: the prefill writes the first one."),
+        (11 * tpot, "The wait for the first token is missing: add TTFT."),
+        (12 * tpot, "The wait for the first token is missing, and 12 tokens need 11 steps."),
+        (ttft / 2 + 11 * tpot, "The prompt is as long as before, so TTFT stays whole."),
+    ]
+    by_subtraction = total - 12 * tpot  # medians of different repeats: not exactly the same number, and as good
+    right = (
+        by_subtraction if answer is not ... and _is_number(answer) and _close(answer, by_subtraction, 2e-3) else ttft + 11 * tpot
+    )
+    return check_number(answer, right, why, slips)
 
 
-def check_order(answer, measured_s: dict[str, float]) -> Feedback:
-    """Notebook 01: three requests of the same number of tokens, fastest first."""
+def check_order(answer, shapes: Sequence[str]) -> Feedback:
+    """Notebook 01: requests of the same number of tokens, fastest first. Decided by the tokens written."""
     if answer is ...:
         return NOT_TRIED
-    right = sorted(measured_s, key=measured_s.get)
-    if not isinstance(answer, list | tuple) or sorted(map(str, answer)) != sorted(measured_s):
-        return Feedback(False, f"A list of these three is wanted, fastest first: {', '.join(sorted(measured_s))}.")
+    right = sorted(shapes, key=lambda text: RequestShape.parse(text).output_tokens)
+    if not isinstance(answer, list | tuple) or sorted(map(str, answer)) != sorted(shapes):
+        return Feedback(False, f"A list of these is wanted, fastest first: {', '.join(sorted(shapes))}.")
     if list(answer) == right:
-        return Feedback(True, "The same tokens, and the fewer of them are written the faster it is.")
+        return Feedback(True, "The same tokens in all, and the fewer of them are written, the fewer passes it takes.")
     if list(answer) == right[::-1]:
         return Feedback(False, "Exactly the other way round. Which is dearer here, a token read or a token written?")
     return Feedback(False, "Sort by the tokens that are written: each of those needs a pass of its own.")
@@ -175,9 +179,11 @@ def check_generate(answer: Callable, lab, input_ids, count: int) -> Feedback:
     from shapelab.measure.loop import generate, new_cache
 
     passes = []
-    hook = lab.model.register_forward_pre_hook(
-        lambda _m, _a, options: passes.append(options["input_ids"].shape[1]), with_kwargs=True
-    )
+
+    def note(_model, positional, named):
+        passes.append((positional[0] if positional else named["input_ids"]).shape[1])
+
+    hook = lab.model.register_forward_pre_hook(note, with_kwargs=True)
     try:
         with torch.inference_mode():
             mine = answer(lab.model, input_ids, count)
@@ -196,10 +202,17 @@ def check_generate(answer: Callable, lab, input_ids, count: int) -> Feedback:
     if mine.shape[1] != count:
         hint = " The prefill writes the first token." if mine.shape[1] == count + 1 else ""
         return Feedback(False, f"{count} tokens are wanted and {mine.shape[1]} came.{hint}")
+    prompt = input_ids.shape[1]
     if sum(length > 1 for length in passes) > 1:
         return Feedback(
             False, f"The prompt was read {sum(length > 1 for length in passes)} times. Read it once; the cache remembers it."
         )
+    if passes and passes[0] != prompt:
+        return Feedback(
+            False, f"The first pass read {passes[0]} token(s). Prefill reads all {prompt} tokens of the prompt in one pass."
+        )
+    if len(passes) != count:
+        return Feedback(False, f"{len(passes)} passes for {count} tokens: one prefill and {count - 1} decode steps are enough.")
     theirs = generate(lab.model, input_ids, count, new_cache(lab.model, input_ids.shape[1] + count), HostClock()).ids
     if mine.tolist() != theirs.tolist():
         return Feedback(False, "The number is right, the ids are not. Does every step get the newest id, and all the same cache?")
@@ -224,6 +237,7 @@ def check_kv_bytes(answer, lab, shape: RequestShape) -> Feedback:
             (one * held * spec.num_attention_heads / spec.num_key_value_heads, "You counted query heads. The cache holds the key-value heads only: num_key_value_heads."),
             (one * held / spec.num_hidden_layers, "That is one layer. Every layer has a cache of its own."),
             (one, "That is for one token. How many tokens does the cache hold at the end?"),
+            (one * held * 2, f"Twice too much: a number takes {size} bytes in this dtype."),
         ],
         tolerance=1e-9,
     )  # fmt: skip
@@ -239,10 +253,15 @@ def check_marginal_write(answer, short: Measurement, long: Measurement) -> Feedb
         [
             ((b - a) / more, "That is in seconds; milliseconds are wanted."),
             (b / long.output_tokens * 1e3, "Total over tokens spreads the prefill over the answer. Take the difference of two runs instead."),
+            (long.median(metrics.tpot_s) * 1e3, "That is the TPOT of one run. Here take the difference of the two totals."),
             ((b - a) / long.output_tokens * 1e3, f"The two answers differ by {more} tokens; divide by those."),
             (b / more * 1e3, "Take the difference of the totals first, then divide."),
         ],
     )  # fmt: skip
+
+
+def _is_number(answer) -> bool:
+    return isinstance(answer, Real) and not isinstance(answer, bool) and math.isfinite(answer)
 
 
 def _close(a: float, b: float, tolerance: float) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import matplotlib.pyplot as plt
 import seaborn as sns
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 from shapelab.measure import metrics
 from shapelab.measure.record import Measurement, Run
@@ -70,22 +71,24 @@ def step_times(seconds: Sequence[float], about: str, *, kind: str = "measured") 
     return figure
 
 
-def marginal_costs(read_ms: float, write_ms: float, about: str) -> Figure:
-    """One more token read beside one more token written, in milliseconds."""
+def read_and_write(
+    read_ms: float, write_ms: float, about: str, title: str = "A token read and a token written, on average"
+) -> Figure:
+    """A token read beside a token written, in milliseconds."""
     figure, axis = plt.subplots(figsize=(9, 2.2), layout="constrained")
-    bars = axis.barh(["one token read", "one token written"], [read_ms, write_ms], color=[PREFILL, DECODE])
-    axis.bar_label(bars, [f"{read_ms:.2f} ms", f"{write_ms:.1f} ms"], padding=4)
+    bars = axis.barh(["a token read", "a token written"], [read_ms, write_ms], color=[PREFILL, DECODE])
+    axis.bar_label(bars, [f"{read_ms:.3g} ms", f"{write_ms:.3g} ms"], padding=4)
     axis.invert_yaxis()
-    axis.set_xlim(0, max(read_ms, write_ms) * 1.15)
+    axis.set_xlim(min(0, read_ms), max(read_ms, write_ms) * 1.15)
     axis.set_xlabel("milliseconds")
-    axis.set_title("What one more token costs", loc="left", fontsize=12)
+    axis.set_title(title, loc="left", fontsize=12)
     _clean(axis)
     figure.supxlabel(f"measured: {about}", fontsize=8, x=0.01, ha="left", color=_INK, parse_math=False)
     return figure
 
 
 def cost_per_row(rows: Sequence[int], seconds: Sequence[float], about: str) -> Figure:
-    """Time of one matrix product, divided by the tokens (rows) that went through it together; both axes logarithmic."""
+    """Time of the same matrix products, divided by the tokens (rows) that shared them; both axes logarithmic."""
     figure, axis = plt.subplots(figsize=(9, 3.4), layout="constrained")
     axis.loglog(rows, [s / n * 1e6 for s, n in zip(seconds, rows, strict=True)], marker="o", color=PREFILL)
     axis.plot(rows[:1], [seconds[0] / rows[0] * 1e6], marker="o", markersize=9, color=DECODE, linestyle="")
@@ -95,8 +98,10 @@ def cost_per_row(rows: Sequence[int], seconds: Sequence[float], about: str) -> F
     axis.set_xticks(list(rows), [f"{n:,}" for n in rows])
     axis.minorticks_off()
     axis.set_xlabel("tokens that share the pass")
+    axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.yaxis.set_major_formatter("{x:,g}")
     axis.set_ylabel("microseconds a token")
-    axis.set_title("One weight matrix: the more tokens share its reading, the less each pays", loc="left", fontsize=12)
+    axis.set_title("Time a token when so many tokens share the pass", loc="left", fontsize=12)
     _clean(axis)
     figure.supxlabel(f"measured: {about}", fontsize=8, x=0.01, ha="left", color=_INK, parse_math=False)
     return figure

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from shapelab.classroom.figures import DECODE, PREFILL
 from shapelab.classroom.html import bar, escape
-from shapelab.measure.experiment import run_once
+from shapelab.measure.experiment import run_once, warm_up
 from shapelab.model.load import Lab
 from shapelab.request.prompts import prompt_ids
 from shapelab.request.shape import RequestShape
@@ -72,7 +72,8 @@ def race(lab: Lab, shapes: Mapping[str, RequestShape], seed: int = 0) -> Race:
 
 def run_lane(lab: Lab, lane: Lane, seed: int, show):
     """Run one shape, filling its lane and calling show() now and then, and at the end."""
-    prompts = prompt_ids(lab.tokenizer, lane.shape, seed=seed)
+    warm_up(lab, lane.shape, seed)
+    prompts = prompt_ids(lab.tokenizer, lane.shape, seed=seed, repeat=1)
     lane.state = f"reading {lane.shape.input_tokens:,} tokens"
     show()
     tokens, start, shown = [], time.perf_counter(), 0.0

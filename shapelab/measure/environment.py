@@ -39,6 +39,8 @@ def environment(lab: Lab | None = None) -> Environment:
 def device_name(device: torch.device) -> str:
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
+    if device.type == "mps":
+        return f"Apple GPU of {cpu_name()}"
     return f"{cpu_name()}, {cpus_usable():g} CPUs"
 
 

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from shapelab.classroom.claims import as_records, claims_table, findings, write_to_read_ratio
+from shapelab.classroom.claims import as_records, claims_table, findings, leader, write_to_read_ratio
+from shapelab.measure import metrics
 from shapelab.measure.record import Environment, Measurement, Repeat, Run
 from shapelab.request.shape import PRESETS, RequestShape
 
@@ -187,3 +188,17 @@ def test_as_records_and_as_a_table():
 def test_a_claim_is_about_its_own_shape():
     found = decide("C3", LIKE_A_TALK, rag=RequestShape(800, 24))
     assert found.verdict == "not_measured" and "800x24" in found.why and "1205x24" in found.why
+
+
+def test_an_unsteady_run_says_so():
+    steady = decide("C3", LIKE_A_TALK)
+    unsteady = decide("C3", {**LIKE_A_TALK, "rag": [(0.5, 0.14), (0.6, 0.2), (0.8, 0.3)]})
+    assert "Careful" not in steady.why and "Careful: rag drifted" in unsteady.why
+
+
+def test_a_leader_must_lead():
+    clear = make_run({"chat": [(0.1, 0.03)] * 2, "rag": [(1.0, 0.03), (1.1, 0.03)], "creative": [(0.1, 0.03)] * 2})
+    assert leader(clear, metrics.ttft_s, "Because.") == ("rag", "Because.")
+    close = make_run({"chat": [(0.1, 0.03)] * 2, "rag": [(1.0, 0.03), (1.2, 0.03)], "creative": [(0.9, 0.03), (1.1, 0.03)]})
+    name, lesson = leader(close, metrics.ttft_s, "Because.")
+    assert name == "rag" and "too close to call" in lesson and "creative" in lesson

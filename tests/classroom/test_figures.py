@@ -8,7 +8,7 @@ from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
 from shapelab.classroom import figures
-from shapelab.classroom.figures import DECODE, OVERHEAD, PREFILL, alt_text, marginal_costs, step_times, timelines
+from shapelab.classroom.figures import DECODE, OVERHEAD, PREFILL, alt_text, read_and_write, step_times, timelines
 from shapelab.measure import metrics
 from shapelab.request.shape import RequestShape
 from tests.classroom.test_claims import make_run
@@ -114,11 +114,11 @@ def test_step_times(kind):
     assert drawn(step_times([0.1], "one token")) > 1000
 
 
-def test_marginal_costs():
-    figure = marginal_costs(0.44, 140, "toy, a machine")
+def test_read_and_write():
+    figure = read_and_write(0.44, 140, "toy, a machine")
     assert [(width, color) for _, width, color in bars(figure)] == [(0.44, PREFILL), (140, DECODE)]
     assert figure.axes[0].get_xlabel() == "milliseconds"
-    for part in ("0.44 ms", "140.0 ms", "measured: toy, a machine"):
+    for part in ("0.44 ms", "140 ms", "measured: toy, a machine"):
         assert part in words(figure)
 
 

@@ -19,7 +19,7 @@ def test_a_lane_fills_as_tokens_arrive(monkeypatch):
     assert seen[0] == ("reading 12 tokens", 0)
     assert [written for state, written in seen if state == "writing"] == [1, 2, 3, 4, 5]
     assert seen[-1] == ("done", 5)
-    expected = run_once(lab, shape, prompt_ids(lab.tokenizer, shape)).ids[0].tolist()
+    expected = run_once(lab, shape, prompt_ids(lab.tokenizer, shape, repeat=1)).ids[0].tolist()
     assert lane.text == lab.tokenizer.decode(expected)
     assert lane.total_s == pytest.approx(lane.prefill_s + lane.decode_s) and lane.prefill_s > 0
 
