@@ -1,7 +1,8 @@
 """The loop that is measured: prefill reads the prompt in one pass, decode writes one token a pass.
 
-Greedy and plain. Nothing here waits for the device: the next id is chosen on it and fed back to it, and no value is
-read on the host until the last step is done. Of the logits only the last position's are computed.
+Greedy and plain. Between the prefill and the last step nothing here waits for the device: the next id is chosen on it
+and fed back to it. (A ragged batch does wait, inside transformers, and its timeline says so.) Of the logits only the
+last position's are computed.
 """
 
 import contextlib
@@ -53,7 +54,8 @@ def generate(model, input_ids, output_tokens, cache, clock, *, mask=None, on_tok
             if on_token:
                 on_token(token)
         host_ns, event_s = clock.finish()
-    return Generation.from_run(tokens, input_ids, host_ns, event_s, clock.per_step_sync, stop_ids, output_tokens)
+    waited = clock.per_step_sync or mask is not None  # transformers reads a given mask at every pass
+    return Generation.from_run(tokens, input_ids, host_ns, event_s, waited, stop_ids, output_tokens)
 
 
 def forward(model, ids, cache, **ragged):

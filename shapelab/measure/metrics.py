@@ -20,7 +20,7 @@ class Timeline:
               step: N + 1 stamps), else three: start, end of the prefill, end of the decode.
     event_s   seconds since the first event at the end of the prefill and of every step, by the device's own events
               (CUDA); None elsewhere.
-    per_step_sync  the host waited for the device at every step (MPS, or a run that stops at EOS): slower than need be.
+    per_step_sync  the host waited for the device at every step (MPS, a ragged batch, or a run that stops at EOS): slower than need be.
     row_output_tokens  tokens of each row up to its EOS, where the run was allowed to stop; None: all N in every row.
     """
 

@@ -154,3 +154,10 @@ def test_the_cache_layer_holds_what_a_growing_one_holds():
     for a, b in zip(mine.layers, theirs.layers, strict=True):
         assert a.keys.shape == (2, 2, 12, 16)
         assert torch.equal(a.keys, b.keys) and torch.equal(a.values, b.values)
+
+
+def test_a_ragged_run_says_that_the_host_waited():
+    model = toy_model()
+    ids, mask = left_pad([[5, 6, 7], [8, 9]], 0, "cpu")
+    assert write(model, ids, 3, mask)[0].timeline.per_step_sync
+    assert not write(model, ids, 3)[0].timeline.per_step_sync
