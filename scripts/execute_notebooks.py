@@ -32,7 +32,7 @@ def execute(path: Path):
 
 def is_noise(output) -> bool:
     """Progress bars and other notes on stderr."""
-    return output.get("name") == "stderr" or "Loading" in str(output.get("data", {}).get("text/plain", ""))
+    return output.get("name") == "stderr" or "?run/s]" in str(output.get("data", {}).get("text/plain", ""))
 
 
 if __name__ == "__main__":

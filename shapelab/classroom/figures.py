@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import matplotlib.pyplot as plt
 import seaborn as sns
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator
+from matplotlib.ticker import LogLocator, MaxNLocator
 
 from shapelab.measure import metrics
 from shapelab.measure.record import Measurement, Run
@@ -62,6 +62,8 @@ def step_times(seconds: Sequence[float], about: str, *, kind: str = "measured") 
     milliseconds = [value * 1e3 for value in seconds]
     axis.bar([1], milliseconds[:1], color=PREFILL, label="prefill")
     axis.bar(range(2, len(milliseconds) + 1), milliseconds[1:], color=DECODE, label="decode step")
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axis.set_xlim(0.3, len(milliseconds) + 0.7)
     axis.set_xlabel("output token")
     axis.set_ylabel("milliseconds for the pass")
     axis.set_title("Time until each output token, counted from the one before", loc="left", fontsize=12)

@@ -107,7 +107,10 @@ def _fill(lab: Lab, lane: Lane, tokens, start: float, first: bool):
 
 def _lane_html(lane: Lane, longest: float) -> str:
     shares = [(85 * lane.prefill_s / longest, PREFILL), (85 * lane.decode_s / longest, DECODE)]
-    text = lane.text if len(lane.text) <= SHOWN_CHARACTERS else "..." + lane.text[-SHOWN_CHARACTERS:]
+    text = lane.text
+    if len(text) > SHOWN_CHARACTERS:  # the newest words while it writes, the first ones when it is done
+        done = lane.state == "done"
+        text = text[:SHOWN_CHARACTERS] + "..." if done else "..." + text[-SHOWN_CHARACTERS:]
     return (
         f'<div style="margin:6px 0"><b>{escape(lane.name)}</b> {lane.shape.input_tokens:,} in, {lane.shape.output_tokens:,} out: '
         f"{escape(lane.state)}, {lane.written} written, {lane.total_s:.2f} s{bar(shares)}"
