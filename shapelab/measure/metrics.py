@@ -146,14 +146,16 @@ def bootstrap_interval(samples, statistic, confidence: float = 0.9) -> tuple[flo
     return float(result.confidence_interval.low), float(result.confidence_interval.high)
 
 
-def drift(values: Sequence[float], tolerance: float = 0.10) -> str | None:
+def drift(values: Sequence[float]) -> str | None:
     """A sentence when repeats of one thing are not alike over time, else None. `values` in the order measured.
 
     Two patterns: slow runs at the start (a warm-up that was too short), and a steady climb or fall (throttling, or
-    another program). Both must exceed `tolerance` of the median, so that noise is not called drift.
+    another program). Both must exceed 10 % of the median, or 20 % with fewer than 5 values: three noisy values stand in
+    order by chance once in three times, and noise must not be called drift.
     """
     if len(values) < 3:
         return None
+    tolerance = 0.10 if len(values) >= 5 else 0.20
     middle = statistics.median(values)
     if middle <= 0 or any(not math.isfinite(value) for value in values):
         return None

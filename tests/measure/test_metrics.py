@@ -135,7 +135,7 @@ def test_drift_is_flagged(values, word):
 
 
 @pytest.mark.parametrize(
-    "values", [[1.0], [1.0, 2.0], [1.0, 1.03, 0.98, 1.02], [1.0, 1.01, 1.02], [0.0] * 4, [1.3, 1.0, 1.25, 1.0]]
+    "values", [[1.0], [1.0, 2.0], [1.0, 1.03, 0.98, 1.02], [1.0, 1.01, 1.02], [1.0, 1.07, 1.15], [0.0] * 4, [1.3, 1.0, 1.25, 1.0]]
 )
 def test_noise_is_not_drift(values):
     assert drift(values) is None
