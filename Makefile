@@ -23,7 +23,7 @@ unit: $(VENV)/.test
 	$(BIN)/python -m pytest tests
 
 notebooks-test: $(VENV)/.test
-	SHAPELAB_PREDICTIONS=$(VENV)/predictions.json $(BIN)/python -m pytest --nbval-lax --nbval-cell-timeout=900 notebooks
+	SHAPELAB_PREDICTIONS=$(CURDIR)/$(VENV)/predictions.json $(BIN)/python -m pytest --nbval-lax --nbval-cell-timeout=900 notebooks
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
