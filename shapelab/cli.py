@@ -52,6 +52,9 @@ def run(
         wanted = parse_shapes(shapes)
         _refuse_unwritable(out)
 
+        import torch
+
+        from shapelab.measure.environment import cpus_usable, thread_problem
         from shapelab.measure.experiment import measure_shapes
         from shapelab.model.load import load
 
@@ -60,6 +63,8 @@ def run(
             lab = load(model, device, dtype)
         for note in lab.notes:
             notice.print(note, style="dim", highlight=False, markup=False)
+        if problem := thread_problem(torch.get_num_threads(), cpus_usable()):
+            notice.print(problem, style="yellow", highlight=False)
         result = measure_shapes(lab, wanted, repeats=repeats, seed=seed)
         run_file, figure_file = _keep(result, out, notice)
         _report_run(result, run_file, figure_file, as_json)

@@ -167,3 +167,18 @@ def test_the_loop_reads_no_value_on_the_way(monkeypatch):
     model, ids = lab.model, torch.ones(2, 7, dtype=torch.long)
     generate(model, ids, 5, new_cache(model, 12), HostClock())
     assert reads == []
+
+
+def test_peak_memory_is_the_runs_and_not_the_loaders(monkeypatch):
+    lab, _, clock = scripted()
+    object.__setattr__(lab, "device", torch.device("cuda"))
+    log = []
+    monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", lambda _: log.append("reset"))
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda _: log.append("read") or 123)
+    monkeypatch.setattr(experiment, "run_once", lambda *a, **k: log.append("run") or FINISHED)
+    watch = type("Watch", (), {"state": lambda self: None})()
+    repeat = experiment._repeat(lab, RequestShape(5, 2), 0, 1, 0, clock, watch)
+    assert log == ["reset", "run", "read"] and repeat.peak_memory_bytes == 123
+
+
+FINISHED = type("G", (), {"timeline": metrics.Timeline((0, 1, 2), 5, 2)})()
