@@ -70,6 +70,52 @@ def run(
         _report_run(result, run_file, figure_file, as_json)
 
 
+@app.command()
+def sweep(
+    out: Annotated[Path, typer.Option(help="The run's file. Where it exists, the sweep goes on from what it holds.")],
+    inputs: Annotated[str, typer.Option("--input", help="Input tokens, with commas between.")] = "64,256,1024",
+    outputs: Annotated[str, typer.Option("--output", help="Output tokens.")] = "32",
+    batches: Annotated[str, typer.Option("--batch", help="Batch sizes.")] = "1",
+    cached: Annotated[str, typer.Option("--cached", help="Cached tokens, on top of the input tokens.")] = "0",
+    model: ModelOption = "auto",
+    device: DeviceOption = "auto",
+    dtype: DtypeOption = "auto",
+    repeats: Annotated[int, typer.Option(min=1, max=1000, help="Measured runs of each shape.")] = 3,
+    seed: Annotated[int, typer.Option(min=0, help="Draws the prompts and the order.")] = 0,
+    as_json: JsonOption = False,
+):
+    """Measure every combination of the numbers given. Each shape is saved as it is measured; stopped, it goes on later."""
+    with sentences():
+        from shapelab.request.shape import grid
+
+        wanted = grid(inputs, outputs, batches, cached)
+        _refuse_unwritable(out.parent)
+
+        from shapelab.measure import experiment
+        from shapelab.model.load import load
+
+        notice = Console(stderr=True)
+        with notice.status("Loading the model"):
+            lab = load(model, device, dtype)
+        result = experiment.sweep(lab, wanted, out, repeats=repeats, seed=seed)
+        if as_json:
+            print_json(
+                {
+                    "environment": result.environment.model_dump(),
+                    "run_file": str(out),
+                    "shapes": {m.name: m.summary() for m in result.measurements},
+                    "skipped": [entry.model_dump() for entry in result.skipped],
+                }
+            )
+            return
+        console = Console()
+        if result.measurements:
+            console.print(_shapes_table(result))
+        for entry in result.skipped:
+            console.print(f"{entry.name}: {entry.reason}", style="yellow", highlight=False, markup=False)
+        console.print(f"Run: {out}", highlight=False, soft_wrap=True, markup=False)
+
+
 def _report_run(result, run_file: str, figure_file: str | None, as_json: bool):
     from shapelab.classroom import claims
 
@@ -253,7 +299,9 @@ def sentences():
         Console(stderr=True).print(f"[red]shapelab:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        Console(stderr=True).print("Stopped before every shape was measured once; nothing was kept.")
+        Console(stderr=True).print(
+            "Stopped. `run` keeps what every shape has; `sweep` keeps every finished shape and goes on from there."
+        )
         raise typer.Exit(130) from None
 
 

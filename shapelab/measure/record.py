@@ -179,13 +179,32 @@ _SUMMARISED = (
 )
 
 
+class Skipped(_Strict):
+    """A shape of a sweep that was not measured, and why."""
+
+    name: Text
+    input_tokens: Annotated[int, Field(ge=1, le=10**7)]
+    output_tokens: Annotated[int, Field(ge=1, le=10**7)]
+    batch_size: Annotated[int, Field(ge=1, le=10**6)] = 1
+    cached_tokens: Annotated[int, Field(ge=0, le=10**7)] = 0
+    outcome: Literal["does_not_fit", "out_of_memory"]
+    reason: Text
+
+
 class _Header(_Strict):
     schema_version: int
     environment: Environment
 
 
 class _Line(_Strict):
-    measurement: Measurement
+    measurement: Measurement | None = None
+    skipped: Skipped | None = None
+
+    @model_validator(mode="after")
+    def _one_of_them(self):
+        if (self.measurement is None) == (self.skipped is None):
+            raise ValueError("either a measurement or a skipped shape is wanted")
+        return self
 
 
 @dataclass(repr=False)
@@ -194,6 +213,7 @@ class Run:
 
     environment: Environment
     measurements: list[Measurement] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
 
     def __getitem__(self, name: str) -> Measurement:
         for measurement in self.measurements:
@@ -221,7 +241,7 @@ class Run:
         """Write the run as JSON Lines. Raises ShapelabError when the file cannot be written."""
         path = Path(path)
         lines = [{"schema_version": SCHEMA_VERSION, "environment": self.environment.model_dump()}]
-        lines += [{"measurement": measurement.model_dump()} for measurement in self.measurements]
+        lines += [_line(entry) for entry in (*self.measurements, *self.skipped)]
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             half = path.with_name(path.name + ".part")
@@ -231,15 +251,36 @@ class Run:
             raise ShapelabError(f"The run cannot be written to {path} ({error.strerror}). Choose another --out.") from error
         return path
 
+    def add(self, entry: Measurement | Skipped, path: str | Path):
+        """Take one more entry, and write it to the end of the run's file, on the disk before this returns."""
+        (self.measurements if isinstance(entry, Measurement) else self.skipped).append(entry)
+        try:
+            with Path(path).open("a", encoding="utf-8") as file:
+                file.write(json.dumps(_line(entry), allow_nan=False) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise ShapelabError(
+                f"{path} cannot be written ({error.strerror}). What it held before is still in it; make room and start "
+                "the same command again, and it goes on from there."
+            ) from error
+
     @classmethod
-    def load(cls, path: str | Path) -> "Run":
-        """Read and check a run. Raises ShapelabError naming the file, the line and what is wrong with it."""
+    def load(cls, path: str | Path, *, unfinished: bool = False) -> "Run":
+        """Read and check a run. Raises ShapelabError naming the file, the line and what is wrong with it.
+
+        A last line that was cut off in the middle (the process was killed while it wrote) is left out.
+        unfinished: a file without any measurement is fine.
+        """
         path = Path(path)
         try:
             with path.open(encoding="utf-8") as file:
-                return cls._from_lines(_read_lines(file, path), path)
+                run = cls._from_lines(_read_lines(file, path), path)
         except (OSError, UnicodeDecodeError) as error:
             raise ShapelabError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
+        if not run.measurements and not unfinished:
+            raise ShapelabError(f"{path} holds no measurement. Was the file cut off?")
+        return run
 
     @classmethod
     def _from_lines(cls, lines: Iterable[tuple[int, Mapping]], path: Path) -> "Run":
@@ -250,10 +291,11 @@ class Run:
                     _check_header(line, path)
                     run = cls(_Header.model_validate(line).environment)
                 else:
-                    measurement = _Line.model_validate(line).measurement
-                    if measurement.name in run:
-                        raise ShapelabError(f"{path}, line {number}: {measurement.name!r} is there twice; names must differ.")
-                    run.measurements.append(measurement)
+                    read = _Line.model_validate(line)
+                    entry = read.measurement or read.skipped
+                    if entry.name in {*run.names, *(skipped.name for skipped in run.skipped)}:
+                        raise ShapelabError(f"{path}, line {number}: {entry.name!r} is there twice; names must differ.")
+                    (run.measurements if read.measurement else run.skipped).append(entry)
             except KeyError as error:
                 raise ShapelabError(f"{path}, line {number}: {error} is missing. This is not a run of shapelab.") from None
             except ValidationError as error:
@@ -262,12 +304,14 @@ class Run:
                 raise ShapelabError(f"{path}, line {number}: {_short(where)}: {_short(first['msg'])}.") from None
         if run is None:
             raise ShapelabError(f"{path} is empty. `shapelab run --out DIR` writes a run.")
-        if not run.measurements:
-            raise ShapelabError(f"{path} holds no measurement. Was the file cut off?")
         return run
 
     def _repr_html_(self) -> str:
         return self.to_frame().to_html(index=False, escape=True, na_rep="-", float_format="{:.4g}".format)
+
+
+def _line(entry: Measurement | Skipped) -> dict[str, Any]:
+    return {"measurement" if isinstance(entry, Measurement) else "skipped": entry.model_dump()}
 
 
 def _short(text: str) -> str:
@@ -294,6 +338,8 @@ def _read_lines(file, path: Path):
         try:
             value = json.loads(line)
         except (ValueError, RecursionError):  # ValueError: not JSON, or a number of thousands of digits
+            if number > 1 and not line.endswith("\n"):
+                return  # cut off while it was written: what stands before it is whole
             raise ShapelabError(f"{path}, line {number}: not JSON. Was the file cut off?") from None
         if not isinstance(value, dict):
             raise ShapelabError(f"{path}, line {number}: a JSON object was expected.")

@@ -101,7 +101,8 @@ def _sections() -> tuple[tuple[str, str], ...]:
 
 
 def _encode(tokenizer, text: str) -> list[int]:
-    return list(tokenizer(text, add_special_tokens=False)["input_ids"])
+    # verbose=False: a text longer than the context is no mistake here, it is cut afterwards
+    return list(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
 
 
 def _ids_before_text(tokenizer) -> list[int]:

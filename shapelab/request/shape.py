@@ -1,5 +1,6 @@
 """The shape of a request: four numbers, and everything this course says about latency follows from them."""
 
+import itertools
 import re
 from dataclasses import dataclass
 
@@ -84,3 +85,19 @@ def parse_shapes(text: str) -> dict[str, RequestShape]:
     if not shapes:
         raise ShapelabError("No shapes were given. Try chat,rag,creative or 512+64x32@4.")
     return shapes
+
+
+def grid(inputs: str, outputs: str, batches: str = "1", cached: str = "0") -> list[RequestShape]:
+    """Every combination of comma-separated numbers, as shapes."""
+    columns = [_numbers(text, name) for text, name in zip((cached, inputs, outputs, batches), _GRID_NAMES, strict=True)]
+    return [RequestShape(s, n, b, c) for c, s, n, b in itertools.product(*columns)]
+
+
+_GRID_NAMES = ("--cached", "--input", "--output", "--batch")
+
+
+def _numbers(text: str, name: str) -> list[int]:
+    try:
+        return [int(word) for word in text.split(",")]
+    except ValueError:
+        raise ShapelabError(f"{name} takes whole numbers with commas between, such as 64,256; {text!r} is not that.") from None

@@ -91,11 +91,13 @@ QUIET = """
 import warnings
 import shapelab, torch, transformers, tqdm.auto
 from shapelab.measure.experiment import run_once
+from shapelab.request.prompts import prompt_ids
 from shapelab.model import load as _  # other people's imports may warn; what follows may not
 warnings.simplefilter("error")
 lab = shapelab.load("smollm2-135m", "cpu")
 for shape in ("9x3", "40+9x3@2", "64x1"):
     run_once(lab, shapelab.RequestShape.parse(shape))
+prompt_ids(lab.tokenizer, shapelab.RequestShape(7000, 1))  # from a text that is longer than the context
 print("done", transformers.utils.logging.get_verbosity())
 """
 

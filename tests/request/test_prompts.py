@@ -9,7 +9,7 @@ from shapelab.request.shape import CHAT, CREATIVE, RAG, RequestShape
 class WithBos(ByteTokenizer):
     """Puts one token before every text, as Llama's tokenizers do."""
 
-    def __call__(self, text, add_special_tokens=True):
+    def __call__(self, text, add_special_tokens=True, **_):
         return {"input_ids": [999] * add_special_tokens + list(text.encode())}
 
 
