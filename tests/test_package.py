@@ -56,7 +56,7 @@ USE = {
     "request": """
 from shapelab.request.prompts import prompt_ids
 from shapelab.request.shape import parse_shapes
-encode = lambda text, add_special_tokens=True: {"input_ids": list(text.encode())}
+encode = lambda text, **_: {"input_ids": list(text.encode())}
 (shape,) = parse_shapes("8+56x3@2").values()
 print([len(row) for row in prompt_ids(encode, shape)])
 """,
