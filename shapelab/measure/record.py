@@ -102,19 +102,22 @@ class Repeat(_Strict):
         return after.energy_j - before.energy_j
 
 
-class Measurement(_Strict):
-    """A shape, measured several times. Every summary is computed from the raw stamps."""
-
+class _NamedShape(_Strict):
     name: Text
     input_tokens: Annotated[int, Field(ge=1, le=10**7)]
     output_tokens: Annotated[int, Field(ge=1, le=10**7)]
     batch_size: Annotated[int, Field(ge=1, le=10**6)] = 1
     cached_tokens: Annotated[int, Field(ge=0, le=10**7)] = 0
-    repeats: Annotated[tuple[Repeat, ...], Field(min_length=1)]
 
     @property
     def shape(self) -> RequestShape:
         return RequestShape(self.input_tokens, self.output_tokens, self.batch_size, self.cached_tokens)
+
+
+class Measurement(_NamedShape):
+    """A shape, measured several times. Every summary is computed from the raw stamps."""
+
+    repeats: Annotated[tuple[Repeat, ...], Field(min_length=1)]
 
     def timelines(self) -> list[Timeline]:
         return [
@@ -179,14 +182,9 @@ _SUMMARISED = (
 )
 
 
-class Skipped(_Strict):
+class Skipped(_NamedShape):
     """A shape of a sweep that was not measured, and why."""
 
-    name: Text
-    input_tokens: Annotated[int, Field(ge=1, le=10**7)]
-    output_tokens: Annotated[int, Field(ge=1, le=10**7)]
-    batch_size: Annotated[int, Field(ge=1, le=10**6)] = 1
-    cached_tokens: Annotated[int, Field(ge=0, le=10**7)] = 0
     outcome: Literal["does_not_fit", "out_of_memory"]
     reason: Text
 
