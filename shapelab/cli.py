@@ -46,27 +46,17 @@ def run(
     as_json: JsonOption = False,
 ):
     """Measure request shapes: a table, a picture, a saved run, and the talk's claims decided on this machine."""
-    with sentences():
+    with sentences(stopped="Stopped before every shape was measured once; nothing was kept."):
         from shapelab.request.shape import parse_shapes
 
         wanted = parse_shapes(shapes)
         _refuse_unwritable(out)
 
-        import torch
-
-        from shapelab.measure.environment import cpus_usable, thread_problem
         from shapelab.measure.experiment import measure_shapes
-        from shapelab.model.load import load
 
-        notice = Console(stderr=True)
-        with notice.status("Loading the model"):
-            lab = load(model, device, dtype)
-        for note in lab.notes:
-            notice.print(note, style="dim", highlight=False, markup=False)
-        if problem := thread_problem(torch.get_num_threads(), cpus_usable()):
-            notice.print(problem, style="yellow", highlight=False)
+        lab = _load(model, device, dtype)
         result = measure_shapes(lab, wanted, repeats=repeats, seed=seed)
-        run_file, figure_file = _keep(result, out, notice)
+        run_file, figure_file = _keep(result, out, Console(stderr=True))
         _report_run(result, run_file, figure_file, as_json)
 
 
@@ -85,28 +75,18 @@ def sweep(
     as_json: JsonOption = False,
 ):
     """Measure every combination of the numbers given. Each shape is saved as it is measured; stopped, it goes on later."""
-    with sentences():
+    with sentences(stopped="Stopped. Every finished shape is kept; the same command goes on from there."):
         from shapelab.request.shape import grid
 
         wanted = grid(inputs, outputs, batches, cached)
         _refuse_unwritable(out.parent)
 
         from shapelab.measure import experiment
-        from shapelab.model.load import load
 
-        notice = Console(stderr=True)
-        with notice.status("Loading the model"):
-            lab = load(model, device, dtype)
+        lab = _load(model, device, dtype)
         result = experiment.sweep(lab, wanted, out, repeats=repeats, seed=seed)
         if as_json:
-            print_json(
-                {
-                    "environment": result.environment.model_dump(),
-                    "run_file": str(out),
-                    "shapes": {m.name: m.summary() for m in result.measurements},
-                    "skipped": [entry.model_dump() for entry in result.skipped],
-                }
-            )
+            print_json({**_as_json(result, str(out)), "skipped": [entry.model_dump() for entry in result.skipped]})
             return
         console = Console()
         if result.measurements:
@@ -116,20 +96,37 @@ def sweep(
         console.print(f"Run: {out}", highlight=False, soft_wrap=True, markup=False)
 
 
+def _load(model: str, device: str, dtype: str):
+    """The Lab, with what should be known about it said on stderr."""
+    import torch
+
+    from shapelab.measure.environment import cpus_usable, thread_problem
+    from shapelab.model.load import load
+
+    notice = Console(stderr=True)
+    with notice.status("Loading the model"):
+        lab = load(model, device, dtype)
+    for note in lab.notes:
+        notice.print(note, style="dim", highlight=False, markup=False)
+    if problem := thread_problem(torch.get_num_threads(), cpus_usable()):
+        notice.print(problem, style="yellow", highlight=False)
+    return lab
+
+
+def _as_json(result, run_file: str) -> dict[str, Any]:
+    return {
+        "environment": result.environment.model_dump(),
+        "run_file": run_file,
+        "shapes": {m.name: m.summary() for m in result.measurements},
+    }
+
+
 def _report_run(result, run_file: str, figure_file: str | None, as_json: bool):
     from shapelab.classroom import claims
 
     found = claims.findings(result)
     if as_json:
-        print_json(
-            {
-                "environment": result.environment.model_dump(),
-                "run_file": run_file,
-                "figure_file": figure_file,
-                "shapes": {m.name: m.summary() for m in result.measurements},
-                "claims": claims.as_records(found),
-            }
-        )
+        print_json({**_as_json(result, run_file), "figure_file": figure_file, "claims": claims.as_records(found)})
         return
     console = Console()
     console.print(_shapes_table(result))
@@ -290,7 +287,7 @@ def print_json(value: Any):
 
 
 @contextmanager
-def sentences():
+def sentences(stopped: str = "Stopped."):
     """Turn what a person can put right into one sentence on stderr and exit code 1, without a traceback."""
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     try:
@@ -299,9 +296,7 @@ def sentences():
         Console(stderr=True).print(f"[red]shapelab:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        Console(stderr=True).print(
-            "Stopped. `run` keeps what every shape has; `sweep` keeps every finished shape and goes on from there."
-        )
+        Console(stderr=True).print(stopped, highlight=False)
         raise typer.Exit(130) from None
 
 

@@ -13,6 +13,7 @@ from shapelab.errors import ShapelabError
 from shapelab.measure import metrics
 from shapelab.measure.record import Measurement
 from shapelab.request.shape import RequestShape
+from shapelab.theory.arithmetic import kv_bytes_per_token
 
 
 @dataclass(frozen=True)
@@ -120,18 +121,18 @@ def check_shape(answer) -> Feedback:
     )
 
 
-def check_read_cost(answer, rag: Measurement) -> Feedback:
-    """Notebook 01: milliseconds for each prompt token of the RAG shape."""
-    ttft, total = rag.median(metrics.ttft_s), rag.median(metrics.total_s)
+def check_read_cost(answer, run: Measurement) -> Feedback:
+    """Notebook 01: milliseconds for each prompt token of a request."""
+    ttft, total = run.median(metrics.ttft_s), run.median(metrics.total_s)
     return check_number(
-        answer, ttft / rag.input_tokens * 1e3,
+        answer, ttft / run.input_tokens * 1e3,
         "All prompt tokens share one pass, so each costs a small part of it.",
         [
-            (ttft / rag.input_tokens, "That is in seconds; milliseconds are wanted."),
-            (total / rag.input_tokens * 1e3, "Your time includes the decode. Reading ends at the first token: use TTFT."),
-            (total / (rag.input_tokens + rag.output_tokens) * 1e3, "Reading and writing are mixed in your number. Only TTFT over only the input tokens."),
-            (ttft / rag.output_tokens * 1e3, "The prefill reads the input tokens; divide by those, not by the output tokens."),
-            (rag.input_tokens / ttft, "That is tokens a second, the rate. Turn it over, and in milliseconds."),
+            (ttft / run.input_tokens, "That is in seconds; milliseconds are wanted."),
+            (total / run.input_tokens * 1e3, "Your time includes the decode. Reading ends at the first token: use TTFT."),
+            (total / (run.input_tokens + run.output_tokens) * 1e3, "Reading and writing are mixed in your number. Only TTFT over only the input tokens."),
+            (ttft / run.output_tokens * 1e3, "The prefill reads the input tokens; divide by those, not by the output tokens."),
+            (run.input_tokens / ttft, "That is tokens a second, the rate. Turn it over, and in milliseconds."),
             (ttft * 1e3, "That is the whole prefill. Divide it by the tokens that were read."),
         ],
     )  # fmt: skip
@@ -225,7 +226,7 @@ def check_kv_bytes(answer, lab, shape: RequestShape) -> Feedback:
     """Notebook 02: bytes in the KV cache at the end of a request."""
     spec, size = lab.spec, lab.dtype.itemsize
     held = shape.prompt_tokens + shape.output_tokens - 1
-    one = 2 * spec.num_hidden_layers * spec.num_key_value_heads * spec.head_dim * size
+    one = int(kv_bytes_per_token(spec, size))
     return check_number(
         answer, one * held,
         f"{held:,} tokens of {one:,} bytes. The last token written was never read, so it is not in the cache.",

@@ -17,7 +17,7 @@ _INK, _FAINT = "#333333", "#d9d9d9"
 
 def caption(figure: Figure, kind: str, about: str):
     """Write "measured: model, dtype, machine" (or predicted, reported) under a figure."""
-    figure.text(0.01, 0.01, f"{kind}: {about}", fontsize=8, color=_INK, ha="left", va="bottom", parse_math=False)
+    figure.supxlabel(f"{kind}: {about}", fontsize=8, x=0.01, ha="left", color=_INK, parse_math=False)
 
 
 def timelines(run: Run) -> Figure:
@@ -69,7 +69,7 @@ def step_times(seconds: Sequence[float], about: str, *, kind: str = "measured") 
     axis.set_title("Time until each output token, counted from the one before", loc="left", fontsize=12)
     axis.legend(frameon=False)
     _clean(axis)
-    figure.supxlabel(f"{kind}: {about}", fontsize=8, x=0.01, ha="left", color=_INK, parse_math=False)
+    caption(figure, kind, about)
     return figure
 
 
@@ -85,7 +85,7 @@ def read_and_write(
     axis.set_xlabel("milliseconds")
     axis.set_title(title, loc="left", fontsize=12)
     _clean(axis)
-    figure.supxlabel(f"measured: {about}", fontsize=8, x=0.01, ha="left", color=_INK, parse_math=False)
+    caption(figure, "measured", about)
     return figure
 
 
@@ -105,7 +105,7 @@ def cost_per_row(rows: Sequence[int], seconds: Sequence[float], about: str) -> F
     axis.set_ylabel("microseconds a token")
     axis.set_title("Time a token when so many tokens share the pass", loc="left", fontsize=12)
     _clean(axis)
-    figure.supxlabel(f"measured: {about}", fontsize=8, x=0.01, ha="left", color=_INK, parse_math=False)
+    caption(figure, "measured", about)
     return figure
 
 

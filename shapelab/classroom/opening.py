@@ -3,23 +3,25 @@
 from importlib.metadata import version
 
 from shapelab.classroom.html import Card, escape
-from shapelab.measure.environment import cpus_usable, device_name, thread_problem
+from shapelab.measure.environment import device_name, environment, thread_problem
 from shapelab.model.load import choose_device, choose_dtype, choose_model
 
 
 def greet() -> Card:
     """Machine, the model this machine would take and why, versions, and a warning where one is due."""
-    import torch
-
+    here = environment()
     device = choose_device()
     model, reason = choose_model(device)
     dtype = str(choose_dtype(device)).removeprefix("torch.")
     lines = [
         ("machine", device_name(device) + ("" if device.type != "cpu" else " (no GPU found; everything here runs without one)")),
         ("model", f"{model} in {dtype}. {reason}"),
-        ("versions", ", ".join(f"{name} {version(name)}" for name in ("shapelab", "torch", "transformers", "ipywidgets"))),
+        (
+            "versions",
+            f"shapelab {here.shapelab}, torch {here.torch}, transformers {here.transformers}, ipywidgets {version('ipywidgets')}",
+        ),
     ]
-    problem = thread_problem(torch.get_num_threads(), cpus_usable())
+    problem = thread_problem(here.threads, here.cpus_usable)
     if problem:
         lines.append(("careful", problem))
     text = "\n".join(f"{label}: {value}" for label, value in lines)

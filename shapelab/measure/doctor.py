@@ -76,6 +76,6 @@ def _version_problems() -> list[str | None]:
     try:
         import transformers
     except ImportError as error:
-        raise ShapelabError("transformers is not installed; run `pip install shapelab`.") from error
+        raise ShapelabError("transformers is not installed; run `pip install 'transformers>=4.57,<6'`.") from error
     old = Version(transformers.__version__) < Version("4.57") or Version(transformers.__version__).major > 5
     return [f"transformers {transformers.__version__} is outside 4.57 to 5.x, with which this was tested." if old else None]

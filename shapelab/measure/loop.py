@@ -9,7 +9,7 @@ import contextlib
 import functools
 import gc
 import inspect
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -164,7 +164,7 @@ class Generation:
 
 
 @contextlib.contextmanager
-def garbage_collector_paused() -> Callable:
+def garbage_collector_paused() -> Iterator[None]:
     """A collection in the middle of a step would be counted as the model's time."""
     was_on = gc.isenabled()
     gc.disable()

@@ -47,26 +47,23 @@ def chat_ids(tokenizer, question: str) -> list[int]:
 def _one(tokenizer, length: int, kind: str, seed: int, index: int) -> list[int]:
     bos = _ids_before_text(tokenizer)[: length - 1]
     room = length - len(bos)
-    number = _encode(tokenizer, f"{1000 + (7919 * index + 613 * seed) % 9000}. ") if length >= _SHORTEST_NUMBERED else []
-    tail = _tail_ids(tokenizer, kind, f"{seed}/{index}", room - len(number))
-    return bos + number + tail
+    rng = random.Random(f"{kind}/{seed}/{index}")
+    if length < _SHORTEST_NUMBERED:  # no number in front: start somewhere else each time instead
+        ids = _text_ids(tokenizer, kind, rng, room)
+        start = rng.randrange(len(ids) - room + 1)
+        return bos + ids[start : start + room]
+    number = _encode(tokenizer, f"{1000 + (7919 * index + 613 * seed) % 9000}. ")
+    return bos + number + _text_ids(tokenizer, kind, rng, room - len(number))[len(number) - room :]
 
 
-def _tail_ids(tokenizer, kind: str, seed: str, length: int) -> list[int]:
-    """The last `length` ids of as many texts as it takes, the last of them chosen by the seed."""
-    rng = random.Random(f"{kind}/{seed}")
+def _text_ids(tokenizer, kind: str, rng: random.Random, least: int) -> list[int]:
+    """Ids of as many texts as it takes for at least so many, the last of them drawn."""
     texts: list[str] = []
     ids: list[int] = []
-    joined = ""
-    while len(ids) < length:
-        batch = _texts(kind, rng, answered=not texts)
-        texts = [*batch, *texts]
-        joined = "\n\n".join(texts)
-        ids = _encode(tokenizer, joined)
-    if length < _SHORTEST_NUMBERED:  # no number in front: start somewhere else each time instead
-        start = rng.randrange(len(ids) - length + 1)
-        return ids[start : start + length]
-    return ids[-length:]
+    while len(ids) < least:
+        texts = [*_texts(kind, rng, answered=not texts), *texts]
+        ids = _encode(tokenizer, "\n\n".join(texts))
+    return ids
 
 
 def _texts(kind: str, rng: random.Random, *, answered: bool) -> list[str]:

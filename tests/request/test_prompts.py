@@ -63,3 +63,9 @@ def test_template_tokens_count():
     assert len(chat_ids(Templated(), "abc")) == 3 + len("<user><assistant>")
     with pytest.raises(ShapelabError, match="no chat template"):
         chat_ids(ByteTokenizer(), "abc")
+
+
+@pytest.mark.parametrize("length", [16, 17, 20, 25])
+def test_the_end_of_the_text_is_kept_in_short_prompts_too(length):
+    (row,) = prompt_ids(ByteTokenizer(), RequestShape(length, 1), kind="chat")
+    assert ByteTokenizer().decode(row).endswith("Assistant:"[6 - length :])
