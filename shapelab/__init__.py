@@ -17,8 +17,11 @@ _HOMES = {
     "load": "shapelab.model.load",
     "Lab": "shapelab.model.load",
     "measure_shapes": "shapelab.measure.experiment",
+    "sweep": "shapelab.measure.experiment",
     "Run": "shapelab.measure.record",
     "Measurement": "shapelab.measure.record",
+    "LatencyModel": "shapelab.predict.latency",
+    "recorded": "shapelab.measure.recorded",
 }
 __all__ = sorted(_HOMES)
 

@@ -31,6 +31,8 @@ DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.
 DtypeOption = Annotated[str, typer.Option(help="auto, float32, bfloat16 or float16.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, everything else on stderr.")]
 
+_GRID = ("64,256,1024", "32", "1", "0")  # of a sweep: input, output, batch, cached
+
 
 @app.command()
 def run(
@@ -63,28 +65,38 @@ def run(
 @app.command()
 def sweep(
     out: Annotated[Path, typer.Option(help="The run's file. Where it exists, the sweep goes on from what it holds.")],
-    inputs: Annotated[str, typer.Option("--input", help="Input tokens, with commas between.")] = "64,256,1024",
-    outputs: Annotated[str, typer.Option("--output", help="Output tokens.")] = "32",
-    batches: Annotated[str, typer.Option("--batch", help="Batch sizes.")] = "1",
-    cached: Annotated[str, typer.Option("--cached", help="Cached tokens, on top of the input tokens.")] = "0",
+    inputs: Annotated[str, typer.Option("--input", help="Input tokens, with commas between.")] = _GRID[0],
+    outputs: Annotated[str, typer.Option("--output", help="Output tokens.")] = _GRID[1],
+    batches: Annotated[str, typer.Option("--batch", help="Batch sizes.")] = _GRID[2],
+    cached: Annotated[str, typer.Option("--cached", help="Cached tokens, on top of the input tokens.")] = _GRID[3],
+    plan: Annotated[
+        str, typer.Option(help="quick or full: shapes that a latency model can be fitted to, in place of the numbers above.")
+    ] = "",
     model: ModelOption = "auto",
     device: DeviceOption = "auto",
     dtype: DtypeOption = "auto",
-    repeats: Annotated[int, typer.Option(min=1, max=1000, help="Measured runs of each shape.")] = 3,
+    repeats: Annotated[int | None, typer.Option(min=1, max=1000, help="Measured runs of each shape; 3, or the plan's.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Draws the prompts and the order.")] = 0,
     as_json: JsonOption = False,
 ):
     """Measure every combination of the numbers given. Each shape is saved as it is measured; stopped, it goes on later."""
     with sentences(stopped="Stopped. Every finished shape is kept; the same command goes on from there."):
+        from shapelab.measure.plans import check_plan, plan_shapes
         from shapelab.request.shape import grid
 
+        if plan:
+            check_plan(plan)
+            if (inputs, outputs, batches, cached) != _GRID:
+                raise ShapelabError("--plan brings its own shapes; leave out --input, --output, --batch and --cached.")
         wanted = grid(inputs, outputs, batches, cached)
         _refuse_unwritable(out.parent)
 
         from shapelab.measure import experiment
 
         lab = _load(model, device, dtype)
-        result = experiment.sweep(lab, wanted, out, repeats=repeats, seed=seed)
+        if plan:
+            wanted, planned = plan_shapes(plan, lab.spec.max_position_embeddings)
+        result = experiment.sweep(lab, wanted, out, repeats=repeats or (planned if plan else 3), seed=seed)
         if as_json:
             print_json({**_as_json(result, str(out)), "skipped": [entry.model_dump() for entry in result.skipped]})
             return
@@ -94,6 +106,93 @@ def sweep(
         for entry in result.skipped:
             console.print(f"{entry.name}: {entry.reason}", style="yellow", highlight=False, markup=False)
         console.print(f"Run: {out}", highlight=False, soft_wrap=True, markup=False)
+
+
+@app.command()
+def fit(
+    run: Annotated[str, typer.Argument(help="A run's file (`shapelab sweep --plan quick` makes one), or a recorded run's name.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The model's file, ending in .json.")],
+    as_json: JsonOption = False,
+):
+    """Fit a latency model to a run: terms that can be read, and TTFT, TPOT and total of any shape."""
+    with sentences():
+        from shapelab.predict.latency import LatencyModel
+
+        if out.suffix != ".json":
+            raise ShapelabError(f"A latency model's file ends in .json; {out.name} does not.")
+        model = LatencyModel.fit(_run_of(run))
+        model.save(out)
+        if as_json:
+            print_json({"model_file": str(out), **model.model_dump()})
+            return
+        table = Table(title=escape(f"Fitted: {model.environment.label}"), title_justify="left", box=box.SIMPLE)
+        for heading in ("phase", "term", "from", "microseconds", "for each"):
+            table.add_column(heading, justify="right" if heading in ("from", "microseconds") else "left")
+        for row in model.to_frame().itertuples(index=False):
+            start = "" if row[2] != row[2] else f"{row[2]:,.0f}"  # NaN where a term counts from nothing on
+            table.add_row(row[0], row[1], start, _microseconds(row[3]), row[4])
+        console = Console()
+        console.print(table)
+        console.print(escape(str(model)), highlight=False)
+        console.print(f"Model: {out}", highlight=False, soft_wrap=True, markup=False)
+
+
+@app.command()
+def predict(
+    source: Annotated[
+        str, typer.Argument(metavar="RUN|MODEL.json", help="A run's file, a recorded run's name, or a fitted model.")
+    ],
+    shapes: Annotated[list[str], typer.Argument(help="Shapes such as 1205x24 or 512+64x32@4, or presets such as rag.")],
+    as_json: JsonOption = False,
+):
+    """What shapes should take on the machine of a run, with 90 % intervals; extrapolation is said."""
+    with sentences():
+        from shapelab.predict.latency import LatencyModel
+        from shapelab.request.shape import RequestShape
+
+        wanted = [RequestShape.parse(text) for text in shapes]
+        model = LatencyModel.load(source) if source.endswith(".json") else LatencyModel.fit(_run_of(source))
+        found = [model.predict(shape) for shape in wanted]
+        if as_json:
+            print_json([_prediction_as_json(prediction) for prediction in found])
+            return
+        table = Table(title=escape(f"Predicted: {model.environment.label}"), title_justify="left", box=box.SIMPLE)
+        for heading in ("shape", "TTFT s", "TPOT ms", "total s", "90 % interval s"):
+            table.add_column(heading, justify="left" if heading == "shape" else "right")
+        for p in found:
+            low, high = p.total_interval_s
+            tpot = "-" if p.tpot_s is None else f"{p.tpot_s * 1e3:.1f}"
+            mark = " *" if p.extrapolates else ""
+            table.add_row(f"{p.shape}{mark}", f"{p.ttft_s:.3f}", tpot, f"{p.total_s:.2f}", f"{low:.2f} to {high:.2f}")
+        console = Console()
+        console.print(table)
+        for p in found:
+            if p.extrapolates:
+                console.print(f"* {p.shape} extrapolates: {'; '.join(p.extrapolates)}.", style="yellow", highlight=False)
+
+
+def _microseconds(seconds: float) -> str:
+    value = seconds * 1e6
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def _prediction_as_json(p) -> dict[str, Any]:
+    return {
+        "shape": str(p.shape),
+        "ttft_s": p.ttft_s,
+        "tpot_s": p.tpot_s,
+        "total_s": p.total_s,
+        "interval_s": list(p.total_interval_s),
+        "extrapolates": bool(p.extrapolates),
+    }
+
+
+def _run_of(source: str):
+    """A run from its file, or a recorded one by its name."""
+    from shapelab.measure.record import Run
+    from shapelab.measure.recorded import recorded, recorded_runs
+
+    return recorded(source) if source in recorded_runs() else Run.load(source)
 
 
 def _load(model: str, device: str, dtype: str):
@@ -248,7 +347,6 @@ def models(
         table = Table(title="Models by name", title_justify="left", box=box.SIMPLE)
         for heading in ("name", "parameters", "fp32", "16 bits", "here"):
             table.add_column(heading, no_wrap=True)
-        table.add_column("what and from where")
         for e in entries:
             table.add_row(
                 e["name"],
@@ -256,11 +354,13 @@ def models(
                 f"{e['weight_bytes_fp32'] / 1e9:.2f} GB",
                 f"{e['weight_bytes_16_bit'] / 1e9:.2f} GB",
                 "yes" if e["cached"] else "no",
-                f"{e['about']} ({e['source']})",
             )
         console = Console()
         console.print(table)
-        console.print("Memory needed: the weights, in the dtype loaded, and about 1 GB for everything else.")
+        for e in entries:
+            about = f"{e['about']}; {e['source']}" if e["about"] else e["source"]
+            console.print(f"{e['name']}: {about}", highlight=False, soft_wrap=True, markup=False)
+        console.print("\nMemory needed: the weights, in the dtype loaded, and about 1 GB for everything else.")
         console.print("Any hub id or local folder of a decoder-only model works too, and NAME:random with random weights.")
         console.print(f"Cache: {cache_dir()}", highlight=False, markup=False, soft_wrap=True)
 

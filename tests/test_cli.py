@@ -14,6 +14,7 @@ from shapelab.measure.ceilings import Ceilings
 from shapelab.measure.record import Run
 from shapelab.model import embedded
 from shapelab.request.shape import RequestShape
+from shapelab.theory.model_spec import known_models
 from tests.classroom.test_claims import make_run
 from tests.toys import toy_lab
 
@@ -274,7 +275,9 @@ def test_models(bench):
 
 def test_models_as_json(bench):
     found = {entry["name"]: entry for entry in parsed(shapelab("models", "--json").stdout)}
-    assert list(found) == ["smollm2-135m", "smollm2-135m:random", "tinyllama", "tinyllama:random"]
+    assert list(found)[:4] == ["smollm2-135m", "smollm2-135m:random", "tinyllama", "tinyllama:random"]
+    assert set(found) == {*known_models(), "smollm2-135m:random", "tinyllama:random"}
+    assert found["llama-3-70b"]["source"] == "hub: meta-llama/Meta-Llama-3-70B" and "licence" in found["llama-3-70b"]["about"]
     assert (found["tinyllama"]["parameters"], found["tinyllama"]["weight_bytes_16_bit"]) == (1_100_048_384, 2_200_096_768)
     assert found["smollm2-135m"]["cached"] is False
     embedded.folder().mkdir(parents=True)
@@ -303,7 +306,15 @@ def test_clearing_an_empty_cache(bench):
 
 @pytest.mark.parametrize(
     "command,word",
-    [([], "doctor"), (["run"], "--shapes"), (["doctor"], "--json"), (["models"], "--clear"), (["sweep"], "--cached")],
+    [
+        ([], "doctor"),
+        (["run"], "--shapes"),
+        (["doctor"], "--json"),
+        (["models"], "--clear"),
+        (["sweep"], "--plan"),
+        (["fit"], "--out"),
+        (["predict"], "RUN|MODEL.json"),
+    ],
 )
 def test_every_command_has_help(command, word):
     result = shapelab(*command, "--help")
@@ -311,7 +322,14 @@ def test_every_command_has_help(command, word):
 
 
 def test_no_command_is_without_a_test_of_its_help():
-    assert sorted(command.callback.__name__ for command in app.registered_commands) == ["doctor", "models", "run", "sweep"]
+    assert sorted(command.callback.__name__ for command in app.registered_commands) == [
+        "doctor",
+        "fit",
+        "models",
+        "predict",
+        "run",
+        "sweep",
+    ]
 
 
 def test_too_many_threads_are_said(toy, tmp_path, monkeypatch):
@@ -372,3 +390,72 @@ def test_a_stopped_sweep_says_that_it_goes_on(toy, tmp_path, monkeypatch):
     monkeypatch.setattr("shapelab.measure.experiment.sweep", stop)
     result = shapelab("sweep", "--out", str(tmp_path / "s.jsonl"))
     assert result.exit_code == 130 and "goes on from there" in result.stderr and "Traceback" not in result.stderr
+
+
+def test_sweep_by_a_plan(toy, tmp_path, monkeypatch):
+    monkeypatch.setattr("shapelab.measure.plans.PLANS", {"quick": ("5x2 9x3@2", 2)})
+    found = parsed(shapelab("sweep", "--plan", "quick", "--out", str(tmp_path / "s.jsonl"), "--json").stdout)
+    assert found["shapes"].keys() == {"5x2", "9x3@2"} and found["shapes"]["5x2"]["repeats"] == 2
+
+
+@pytest.mark.parametrize(
+    "arguments,word",
+    [(["--plan", "long"], "choose one of quick, full"), (["--plan", "quick", "--batch", "2"], "brings its own shapes")],
+)
+def test_a_plan_is_refused_first(no_load, tmp_path, arguments, word):
+    sentence(shapelab("sweep", *arguments, "--out", str(tmp_path / "s.jsonl")), word)
+
+
+@pytest.fixture(scope="module")
+def plan_file(tmp_path_factory):
+    """A run of the quick plan on a planted machine."""
+    from tests.predict.test_latency import RUN
+
+    return str(RUN.save(tmp_path_factory.mktemp("plan") / "quick.jsonl"))
+
+
+def test_fit_and_predict_from_the_run_and_from_the_model_agree(no_load, plan_file, tmp_path):
+    model_file = str(tmp_path / "new" / "model.json")
+    fitted = parsed(shapelab("fit", plan_file, "-o", model_file, "--json").stdout)
+    assert fitted["model_file"] == model_file and fitted["points"] == 26
+    wanted = ["1205x24", "25x300@4", "rag", "16x1"]
+    from_run = parsed(shapelab("predict", plan_file, *wanted, "--json").stdout)
+    assert from_run == parsed(shapelab("predict", model_file, *wanted, "--json").stdout)
+    assert [set(entry) for entry in from_run] == [{"shape", "ttft_s", "tpot_s", "total_s", "interval_s", "extrapolates"}] * 4
+    first, batch, _, one = from_run
+    assert first["shape"] == "1205x24" and first["interval_s"][0] < first["total_s"] < first["interval_s"][1]
+    assert first["extrapolates"] is False and batch["shape"] == "25x300@4"
+    assert first["total_s"] == pytest.approx(first["ttft_s"] + 23 * first["tpot_s"]) and one["tpot_s"] is None
+
+
+def test_fit_and_predict_as_text(plan_file, tmp_path):
+    fitted = shapelab("fit", plan_file, "-o", str(tmp_path / "m.json"))
+    assert fitted.exit_code == 0
+    said = " ".join(fitted.stdout.split())
+    assert "fixed cost of a pass" in said and "unseen points" in said
+    shown = shapelab("predict", plan_file, "60x80", "32x8@64").stdout
+    assert (
+        "60x80" in shown and "32x8@64 *" in shown and "extrapolates: 64 batch size, measured up to 16" in shown.replace("\n", " ")
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments,word",
+    [
+        (["fit", "nothing.jsonl", "-o", "m.json"], "cannot be read"),
+        (["fit", "nothing.jsonl", "-o", "m.txt"], "ends in .json"),
+        (["predict", "nothing.jsonl", "5x5"], "cannot be read"),
+        (["predict", "nothing.json", "5x5"], "cannot be read"),
+        (["predict", "nothing.jsonl", "5by5"], "is not a shape"),
+    ],
+)
+def test_fit_and_predict_refuse_with_a_sentence(no_load, tmp_path, monkeypatch, arguments, word):
+    monkeypatch.chdir(tmp_path)
+    sentence(shapelab(*arguments), word)
+
+
+def test_three_shapes_are_too_few_to_predict_from(no_load, measured, tmp_path):
+    from tests.classroom.test_claims import LIKE_A_TALK
+
+    path = make_run(LIKE_A_TALK).save(tmp_path / "run.jsonl")
+    sentence(shapelab("predict", str(path), "5x5"), "too few", "--plan quick")

@@ -61,10 +61,10 @@ encode = lambda text, **_: {"input_ids": list(text.encode())}
 print([len(row) for row in prompt_ids(encode, shape)])
 """,
     "theory": """
-from shapelab.theory.arithmetic import kv_bytes_per_token, llama_parameter_count
-from shapelab.theory.model_spec import ModelSpec, known_config
-config = known_config("smollm2-135m")
-print(llama_parameter_count(config), kv_bytes_per_token(ModelSpec.from_config(config)))
+from shapelab.theory.arithmetic import kv_bytes_per_token, parameter_count
+from shapelab.theory.model_spec import ModelSpec
+spec = ModelSpec.from_config("smollm2-135m")
+print(parameter_count(spec), kv_bytes_per_token(spec))
 """,
     "metrics": """
 from shapelab.measure import metrics

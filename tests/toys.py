@@ -19,6 +19,11 @@ CONFIGS = {
     "llama": {"model_type": "llama", **_LLAMA_LIKE},
     "qwen2": {"model_type": "qwen2", **_LLAMA_LIKE},
     "mistral": {"model_type": "mistral", **_LLAMA_LIKE, "sliding_window": 16},
+    "qwen3": {"model_type": "qwen3", **_LLAMA_LIKE},
+    "gemma": {"model_type": "gemma", **_LLAMA_LIKE},
+    "gemma2": {"model_type": "gemma2", **_LLAMA_LIKE},
+    "gemma3_text": {"model_type": "gemma3_text", **_LLAMA_LIKE},
+    "mixtral": {"model_type": "mixtral", **_LLAMA_LIKE, "num_local_experts": 4, "num_experts_per_tok": 2},
     "gpt2": {
         "model_type": "gpt2",
         "n_layer": 2,

@@ -3,17 +3,28 @@
 The reported figures come from a talk that ran TinyLlama 1.1B on one NVIDIA T4. Nobody here measured them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 from shapelab.classroom.html import Card
 from shapelab.classroom.tables import html_table
 from shapelab.measure import metrics
-from shapelab.measure.record import Measurement, Run
+from shapelab.measure.record import Measurement, Repeat, Run
+from shapelab.measure.recorded import reported
+from shapelab.predict.latency import LatencyModel
 from shapelab.request.shape import PRESETS
+from shapelab.theory.arithmetic import kv_bytes_per_token
 
 Verdict = Literal["holds", "does_not_hold", "not_measured"]
+_REPORTED = reported()["claims"]
+_FOUR = {
+    "input_tokens": "input tokens",
+    "output_tokens": "output tokens",
+    "cached_tokens": "cached tokens",
+    "batch_size": "batch size",
+}
+_TIMES = {metrics.ttft_s: "TTFT", metrics.tpot_s: "TPOT", metrics.total_s: "total"}
 
 
 @dataclass(frozen=True)
@@ -27,6 +38,11 @@ class Finding:
     verdict: Verdict
     why: str
     value: float | None = None
+    predicted: str = "-"
+
+
+class _NotMeasured(Exception):
+    """What a run lacks to decide a claim."""
 
 
 def one_order_of_magnitude(run: Run) -> Finding:
@@ -85,6 +101,64 @@ def small_requests_starve_the_hardware(run: Run) -> Finding:
     )  # fmt: skip
 
 
+def writing_costs_more_than_reading(run: Run) -> Finding:
+    read, read_ends, (short, long) = _marginal(run, "input_tokens", 1000)
+    write, write_ends, (few, many) = _marginal(run, "output_tokens", 200)
+    return _decided(
+        "C5", read < 0.25 * write, read / write,
+        f"+1,000 input tokens {read:.2f} s ({read_ends[0]:.2f} to {read_ends[1]:.2f}), +200 output tokens {write:.2f} s "
+        f"({write_ends[0]:.2f} to {write_ends[1]:.2f})",
+        f"Reading the thousand takes {read / write:.0%} of writing the two hundred; less than 25 % is needed. From the totals of "
+        f"{short.name} and {long.name}, and of {few.name} and {many.name}.",
+    )  # fmt: skip
+
+
+def four_numbers(run: Run) -> Finding:
+    said, moved = [], 0
+    for number, words in _FOUR.items():
+        low, high = _ends_of_line(run, number)
+        found = [metric for metric in _TIMES if _apart(low, high, metric)]
+        if found:
+            moved += 1
+            shown = found[0]
+            said.append(
+                f"{words} {getattr(low, number):,} to {getattr(high, number):,}: {_TIMES[shown]} {low.median(shown):.3g} to "
+                f"{high.median(shown):.3g} s"
+            )
+        else:
+            said.append(f"{words} {getattr(low, number):,} to {getattr(high, number):,}: nothing moved beyond its interval")
+    return _decided(
+        "C8", moved == 4, moved, "; ".join(said),
+        f"{moved} of the four numbers, each changed alone, moved TTFT, TPOT or total so far that the intervals lie apart.",
+    )  # fmt: skip
+
+
+def decode_slows_with_context(run: Run) -> Finding:
+    slope, (low, high), (a, b) = tpot_slope(run)
+    held, formula = _kv_bytes(run)
+    return _decided(
+        "C9", low > 0 and held == formula, slope,
+        f"each 1,000 tokens of context add {slope * 1e6:.3g} ms to TPOT ({low * 1e6:.3g} to {high * 1e6:.3g}); "
+        f"{held:,.0f} bytes of KV cache a token",
+        f"From {a.name} and {b.name}. The slope's interval must lie above 0, and the cache must hold what the formula says: "
+        f"{formula:,.0f} bytes a token.",
+    )  # fmt: skip
+
+
+def tpot_slope(run: Run) -> tuple[float, tuple[float, float], tuple[Measurement, Measurement]]:
+    """Seconds that each token of context adds to TPOT, its range, and the two shapes it comes from: the ends of a line.
+
+    Taken along the cached tokens, where nothing but the context differs; else along the input tokens.
+    """
+    lines = [run.along(number) for number in ("cached_tokens", "input_tokens")]
+    line = next((line for line in lines if len(line) > 1 and all(m.output_tokens > 1 for m in line)), None)
+    if not line:
+        raise _NotMeasured("This run has no two shapes that differ in their context only.")
+    a, b = line[0], line[-1]
+    more = b.shape.prompt_tokens - a.shape.prompt_tokens
+    return *_difference(a, b, metrics.tpot_s, 1 / more), (a, b)
+
+
 def leader(run: Run, metric, lesson: str) -> tuple[str, str]:
     """The shape with the highest median, and the lesson; or a warning instead, where another's interval overlaps."""
     order = sorted(run.measurements, key=lambda m: m.median(metric), reverse=True)
@@ -108,30 +182,47 @@ def write_to_read_ratio(measurement: Measurement) -> tuple[float, tuple[float, f
 
 @dataclass(frozen=True)
 class _Claim:
+    """needs: presets that must be measured. by_input: of those, only what is read counts, not what is written."""
+
     id: str
     claim: str
     reported: str
     needs: tuple[str, ...]
     decide: Callable[[Run], Finding]
+    by_input: bool = False
 
 
 _CLAIMS = (
     _Claim("C1", "Shape alone moves total latency by an order of magnitude.",
-           "a little over 3 s against almost 40 s", ("chat", "rag", "creative"), one_order_of_magnitude),
+           _REPORTED["C1"], ("chat", "rag", "creative"), one_order_of_magnitude),
     _Claim("C2", "The RAG shape has the highest TTFT, the creative shape the highest total latency.",
-           "RAG reads over 1,000 tokens; creative takes about 39 s", ("chat", "rag", "creative"), highest_ttft_and_highest_total),
-    _Claim("C3", "Reading is cheap.",
-           "1,205 input tokens in about 530 ms, about 0.44 ms a token", ("rag",), reading_is_cheap),
-    _Claim("C4", "Writing is dear.",
-           "110-170 ms an output token, about 300 times a read token", ("rag",), writing_is_dear),
+           _REPORTED["C2"], ("chat", "rag", "creative"), highest_ttft_and_highest_total),
+    _Claim("C3", "Reading is cheap.", _REPORTED["C3"], ("rag",), reading_is_cheap),
+    _Claim("C4", "Writing is dear.", _REPORTED["C4"], ("rag",), writing_is_dear),
+    _Claim("C5", "1,000 more input tokens cost far less than 200 more output tokens.",
+           _REPORTED["C5"], (), writing_costs_more_than_reading),
     _Claim("C6", "A small request starves the hardware.",
-           "25 input tokens reach 1/16 of the prefill throughput of 1,000 and more", ("rag", "creative"), small_requests_starve_the_hardware),
+           _REPORTED["C6"], ("rag", "creative"), small_requests_starve_the_hardware, by_input=True),
+    _Claim("C8", "A request is four numbers: input tokens, output tokens, context length, batch size.",
+           _REPORTED["C8"], (), four_numbers),
+    _Claim("C9", "The KV cache grows with every token, and decode slows with it.",
+           _REPORTED["C9"], (), decode_slows_with_context),
 )  # fmt: skip
+THREE_SHAPES = ("C1", "C2", "C3", "C4", "C6")
+FOUR_NUMBERS = ("C5", "C6", "C8", "C9")
 
 
-def findings(run: Run) -> list[Finding]:
-    """Every claim that three shapes can decide, in order. A claim whose shapes were not measured says so."""
-    return [_find(claim, run) for claim in _CLAIMS]
+def findings(run: Run, ids: Sequence[str] = THREE_SHAPES, model: LatencyModel | None = None) -> list[Finding]:
+    """The named claims, decided by a run, in order. A claim whose shapes were not measured says so.
+
+    model  fitted to other measurements: what it would have said for the same shapes stands as `predicted`.
+    """
+    chosen = [claim for claim in _CLAIMS if claim.id in ids]
+    found = [_find(claim, run) for claim in chosen]
+    if model is None:
+        return found
+    guessed = [_find(claim, _predicted_run(model, run)) for claim in chosen]
+    return [replace(a, predicted=b.measured) for a, b in zip(found, guessed, strict=True)]
 
 
 def as_records(found: list[Finding]) -> list[dict]:
@@ -141,30 +232,99 @@ def as_records(found: list[Finding]) -> list[dict]:
 
 def claims_table(found: list[Finding]) -> Card:
     """The findings as a table for a notebook: reported, measured here, verdict, why."""
-    headings = ("claim", "reported (TinyLlama 1.1B, T4)", "measured here", "verdict", "why")
-    body = [(f"{f.id}. {f.claim}", f.reported, f.measured, f.verdict.replace("_", " "), f.why) for f in found]
+    headings = ["claim", "reported (TinyLlama 1.1B, T4)", "predicted", "measured here", "verdict", "why"]
+    body = [[f"{f.id}. {f.claim}", f.reported, f.predicted, f.measured, f.verdict.replace("_", " "), f.why] for f in found]
+    if all(f.predicted == "-" for f in found):
+        headings.remove("predicted")
+        body = [row[:2] + row[3:] for row in body]
     return Card("\n".join(f"{f.id} {f.verdict}: {f.measured}. {f.why}" for f in found), html_table(headings, body))
 
 
 def _find(claim: _Claim, run: Run) -> Finding:
-    missing = [name for name in claim.needs if name not in run]
-    if missing:
-        return _finding(claim, "-", "not_measured", f"This run has no {' and no '.join(missing)} shape.")
-    for name in claim.needs:
-        if run[name].shape != PRESETS[name]:
-            why = f"The {name} of this run is {run[name].shape}; the claim is about {PRESETS[name]}."
-            return _finding(claim, "-", "not_measured", why)
-    needed = [value for name in claim.needs for metric in (_read_s, metrics.tpot_s) for value in run[name].values(metric)]
-    if not all(needed):
-        return _finding(
-            claim, "-", "not_measured", "A shape with one output token, or a clock that stood still, cannot decide it."
-        )
-    finding = claim.decide(run)
-    unsteady = [name for name in claim.needs if run[name].drift]
+    try:
+        needed = [_preset(claim, run, name) for name in claim.needs]
+        used = Run(run.environment, needed) if needed else run
+        finding = claim.decide(used)
+    except _NotMeasured as missing:
+        return _finding(claim, "-", "not_measured", str(missing))
+    unsteady = [m.name for m in used.measurements if m.drift]
     if not unsteady:
         return finding
     note = f" Careful: {', '.join(unsteady)} drifted while it was measured; measure again before you believe this."
     return replace(finding, why=finding.why + note)
+
+
+def _preset(claim: _Claim, run: Run, name: str) -> Measurement:
+    """The measurement of a preset's shape, under the preset's name, whatever the run calls it."""
+    preset = PRESETS[name]
+
+    def reads_alike(m: Measurement) -> bool:
+        return (m.input_tokens, m.batch_size, m.cached_tokens) == (preset.input_tokens, 1, 0)
+
+    fitting = [m for m in run.measurements if m.shape == preset or (claim.by_input and reads_alike(m))]
+    found = next((m for m in fitting if m.name == name), fitting[0] if fitting else None)
+    if found is None and name in run:
+        raise _NotMeasured(f"The {name} of this run is {run[name].shape}; the claim is about {preset}.")
+    if found is None:
+        raise _NotMeasured(f"This run has no {name} shape ({preset}).")
+    needed = found.values(_read_s) + ([] if claim.by_input else found.values(metrics.tpot_s))
+    if not all(needed):
+        raise _NotMeasured("A shape with one output token, or a clock that stood still, cannot decide it.")
+    return found.model_copy(update={"name": name})
+
+
+def _predicted_run(model: LatencyModel, run: Run) -> Run:
+    """The run's shapes as the model predicts them, to be decided like measured ones."""
+    return Run(model.environment, [_predicted(model, m) for m in run.measurements])
+
+
+def _predicted(model: LatencyModel, m: Measurement) -> Measurement:
+    expected = model.predict(m.shape)
+    stamps = (0, round(expected.ttft_s * 1e9), round(expected.total_s * 1e9))
+    repeat = Repeat(
+        index=1, order=0, host_ns=stamps if m.output_tokens > 1 else stamps[:2], output_tokens=m.output_tokens,
+        kv_cache_bytes=m.repeats[0].kv_cache_bytes,
+    )  # fmt: skip
+    return m.model_copy(update={"repeats": (repeat,)})
+
+
+def _marginal(run: Run, number: str, more: int):
+    """Seconds that `more` tokens add to the total, their range, and the two shapes they come from."""
+    line = run.along(number)
+    pairs = [(a, b) for a in line for b in line if getattr(b, number) - getattr(a, number) >= more / 4]
+    if not pairs:
+        raise _NotMeasured(f"This run has no two shapes that differ in {_FOUR[number]} only, by {more // 4:,} or more.")
+    a, b = min(pairs, key=lambda pair: abs(getattr(pair[1], number) - getattr(pair[0], number) - more))
+    return *_difference(a, b, metrics.total_s, more / (getattr(b, number) - getattr(a, number))), (a, b)
+
+
+def _difference(a: Measurement, b: Measurement, metric, factor: float) -> tuple[float, tuple[float, float]]:
+    """How much more b takes than a, times a factor, and the range of that: ends against opposite ends."""
+    (a_low, a_high), (b_low, b_high) = a.interval(metric), b.interval(metric)
+    return factor * (b.median(metric) - a.median(metric)), (factor * (b_low - a_high), factor * (b_high - a_low))
+
+
+def _ends_of_line(run: Run, number: str) -> tuple[Measurement, Measurement]:
+    line = run.along(number)
+    if len(line) < 2:
+        raise _NotMeasured(f"This run has no two shapes that differ in {_FOUR[number]} only.")
+    return line[0], line[-1]
+
+
+def _apart(a: Measurement, b: Measurement, metric) -> bool:
+    one, other = a.interval(metric), b.interval(metric)
+    return bool(one and other) and (one[1] < other[0] or other[1] < one[0])
+
+
+def _kv_bytes(run: Run) -> tuple[float, float]:
+    """KV bytes a token: held by the caches of this run, and by the formula."""
+    spec, dtype = run.environment.spec, run.environment.dtype
+    tokens = [(m, m.batch_size * (m.shape.prompt_tokens + r.output_tokens - 1), r) for m in run.measurements for r in m.repeats]
+    held = {r.kv_cache_bytes / count for _, count, r in tokens if r.kv_cache_bytes is not None}
+    if not held or spec is None or dtype is None:
+        raise _NotMeasured("The bytes of the KV cache were not kept in this run.")
+    formula = kv_bytes_per_token(spec, dtype)
+    return next((value for value in held if value != formula), formula), formula
 
 
 def _finding(claim: _Claim, measured: str, verdict: Verdict, why: str, value: float | None = None) -> Finding:

@@ -261,6 +261,109 @@ def check_marginal_write(answer, short: Measurement, long: Measurement) -> Feedb
     )  # fmt: skip
 
 
+def check_marginal_read(answer, short: Measurement, long: Measurement) -> Feedback:
+    """Notebook 03: milliseconds for one more input token, from two shapes that differ in their input only."""
+    more = long.input_tokens - short.input_tokens
+    a, b = short.median(metrics.ttft_s), long.median(metrics.ttft_s)
+    return check_number(
+        answer, (b - a) / more * 1e3,
+        "What a pass costs however few tokens it reads has cancelled out. This is the price of the token itself.",
+        [
+            ((b - a) / more, "That is in seconds; milliseconds are wanted."),
+            (b / long.input_tokens * 1e3, "That spreads the fixed cost of the pass over the tokens. Take the difference of the two shapes."),
+            (a / short.input_tokens * 1e3, "That spreads the fixed cost of the pass over the tokens. Take the difference of the two shapes."),
+            ((b - a) / long.input_tokens * 1e3, f"The two prompts differ by {more:,} tokens; divide by those."),
+            ((b - a) * 1e3, f"That is for {more:,} tokens. Divide by them."),
+            ((long.median(metrics.total_s) - short.median(metrics.total_s)) / more * 1e3, "In the totals the slower decode steps are counted too. Reading ends at the first token: use TTFT."),
+        ],
+    )  # fmt: skip
+
+
+def check_total_from_terms(answer) -> Feedback:
+    """Notebook 03: 1000x101 where a pass costs 50 ms and 1 ms a token, a step 40 ms and 5 us a token of context."""
+    ttft, step, context = 0.05 + 1000 * 0.001, 0.040, 5e-6
+    return check_number(
+        answer, ttft + 100 * (step + context * 1050.5),
+        "One prefill, and 100 steps whose context grows from 1,001 to 1,100 tokens, 1,050.5 on average.",
+        [
+            (ttft + 101 * (step + context * 1050.5), "The prefill writes the first token: 100 steps are left."),
+            (ttft + 100 * step, "Each step also reads its context, about 1,050 tokens of it, and that takes time."),
+            (ttft + 100 * (step + context * 1000), "Close: the context grows with every step. Take its average over the steps."),
+            (100 * (step + context * 1050.5), "The prefill is missing: 50 ms for the pass and 1 ms for each of 1,000 tokens."),
+            (1.0 + 100 * (step + context * 1050.5), "The fixed cost of the prefill's pass is missing: 50 ms."),
+            (ttft + 100 * (step + context * 50.5), "The steps look at the prompt too, not only at the written tokens."),
+        ],
+        tolerance=2e-4,
+    )  # fmt: skip
+
+
+def check_context_that_doubles(answer) -> Feedback:
+    """Notebook 03: at which context a step of 40 ms and 5 us a token of context takes twice its 40 ms."""
+    return check_number(
+        answer, 8000,
+        "Beyond that, most of a step is looking back. Models with fewer KV heads get there later.",
+        [
+            (16000, "Twice 40 ms is 80 ms, and 40 of them are the step itself: 40 are left for the context."),
+            (8, "Check the unit: 5 microseconds are 0.005 ms."),
+            (80 / 5, "Check the unit, and 40 of the 80 ms are the step itself."),
+        ],
+        tolerance=1e-6,
+    )  # fmt: skip
+
+
+def check_batch_throughput(answer, m: Measurement) -> Feedback:
+    """Notebook 05: decode tokens a second of the whole batch, from TPOT and batch size."""
+    tpot, batch = m.median(metrics.tpot_s), m.batch_size
+    return check_number(
+        answer, batch / tpot,
+        "Each step writes one token for every sequence of the batch.",
+        [
+            (1 / tpot, "That is what one reader sees. A step writes a token for every sequence."),
+            (batch / tpot / 1e3, "TPOT is in seconds here already."),
+            (batch * m.output_tokens / m.median(metrics.total_s), "The prefill is in your time. Decode throughput counts the steps only."),
+            (tpot / batch, "That is seconds a token; turn it over."),
+            (batch**2 / tpot, "The batch is in your number twice."),
+        ],
+        tolerance=5e-3,
+    )  # fmt: skip
+
+
+def check_largest_batch(answer, line: Sequence[Measurement]) -> Feedback:
+    """Notebook 05: the largest measured batch whose TPOT is at most twice that of the smallest."""
+    limit = 2 * line[0].median(metrics.tpot_s)
+    fitting = [m.batch_size for m in line if m.median(metrics.tpot_s) <= limit]
+    right = max(fitting)
+    if answer is ...:
+        return NOT_TRIED
+    sizes = [m.batch_size for m in line]
+    if answer not in sizes:
+        return Feedback(False, f"One of the measured batch sizes is wanted: {', '.join(map(str, sizes))}.")
+    if answer == right:
+        return Feedback(
+            True, f"Batch {right}: its readers wait at most {limit * 1e3:.0f} ms a token, and the machine writes the most."
+        )
+    if answer in fitting:
+        return Feedback(False, f"Batch {answer} keeps the promise, but a larger one does too.")
+    waited = next(m.median(metrics.tpot_s) for m in line if m.batch_size == answer)
+    return Feedback(False, f"At batch {answer} a token takes {waited * 1e3:.0f} ms; the promise is {limit * 1e3:.0f} ms.")
+
+
+def check_cheaper_token(answer, one: Measurement, many: Measurement) -> Feedback:
+    """Notebook 05: how many times less machine time an output token takes in a batch."""
+    a, b, batch = one.median(metrics.tpot_s), many.median(metrics.tpot_s), many.batch_size
+    return check_number(
+        answer, a / (b / batch),
+        "The machine's second costs the same; a batch shares it. Nothing lowers the price of a token as much.",
+        [
+            (b / batch / a, "Turn it over: how many times *less* is asked."),
+            (b / a, "That is how much longer each reader waits. The step's time is shared by the whole batch: divide by it first."),
+            (a / b, "The step's time is shared by the whole batch: divide it by the batch size first."),
+            (batch, "It would be the batch size if a larger batch took no longer. It does."),
+        ],
+        tolerance=5e-3,
+    )  # fmt: skip
+
+
 def _is_number(answer) -> bool:
     return isinstance(answer, Real) and not isinstance(answer, bool) and math.isfinite(answer)
 

@@ -1,6 +1,7 @@
 """One style for every figure: prefill blue, decode orange, overhead grey, and a caption that says whose numbers these are."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import seaborn as sns
@@ -107,6 +108,112 @@ def cost_per_row(rows: Sequence[int], seconds: Sequence[float], about: str) -> F
     _clean(axis)
     caption(figure, "measured", about)
     return figure
+
+
+_LINE_TITLES = {
+    "input_tokens": "input tokens",
+    "output_tokens": "output tokens",
+    "cached_tokens": "cached tokens (context before the prompt)",
+    "batch_size": "batch size",
+}
+_AXES = {
+    "ttft_s": ("TTFT in seconds", 1, PREFILL),
+    "tpot_s": ("TPOT in milliseconds", 1e3, DECODE),
+    "total_s": ("total in seconds", 1, _INK),
+}
+
+
+def along(run: Run, number: str, shown: Sequence[str] = ("ttft_s", "tpot_s"), model=None) -> Figure:
+    """One of the four numbers changed alone: a panel for each of `shown`, median and interval, from zero on both axes.
+
+    model  a LatencyModel; its prediction is drawn as a dashed line.
+    """
+    line = run.along(number)
+    figure, axes = plt.subplots(1, len(shown), figsize=(9, 3.6), layout="constrained", squeeze=False)
+    values = [getattr(m, number) for m in line]
+    for axis, name in zip(axes[0], shown, strict=True):
+        label, factor, color = _AXES[name]
+        metric = getattr(metrics, name)
+        points = [(x, m.median(metric), m.interval(metric)) for x, m in zip(values, line, strict=True) if m.median(metric)]
+        spread = [[(y - low) * factor for _, y, (low, _) in points], [(high - y) * factor for _, y, (_, high) in points]]
+        axis.errorbar(
+            [x for x, _, _ in points], [y * factor for _, y, _ in points], spread,
+            fmt="o", color=color, capsize=3, label="measured", zorder=3,
+        )  # fmt: skip
+        if model is not None:
+            steps = _between(values)
+            shapes = [replace(line[0].shape, **{number: x}) for x in steps]
+            predicted = [getattr(model.predict(shape), name) for shape in shapes]
+            kept = [(x, y * factor) for x, y in zip(steps, predicted, strict=True) if y is not None]
+            axis.plot(*zip(*kept, strict=True), color=color, linestyle="--", linewidth=1.2, label="predicted")
+            axis.legend(frameon=False, fontsize=9)
+        axis.set_ylim(0, axis.get_ylim()[1] * 1.08)
+        axis.set_xlim(left=0)
+        axis.set_xlabel(_LINE_TITLES[number])
+        axis.set_ylabel(label)
+        _clean(axis)
+    held = [
+        f"{getattr(line[0], other):,} {words.split(' (')[0]}"
+        for other, words in _LINE_TITLES.items()
+        if other not in (number, "batch_size")
+    ]
+    if number != "batch_size":
+        held.append(f"batch {line[0].batch_size}")
+    figure.suptitle(f"Along the {_LINE_TITLES[number].split(' (')[0]}; held: {', '.join(held)}", x=0.01, ha="left", fontsize=12)
+    caption(figure, "measured" if model is None else "measured and predicted", run.environment.label)
+    return figure
+
+
+def line_alt_text(run: Run, number: str) -> str:
+    """What `along` shows, in words."""
+    parts = []
+    for m in run.along(number):
+        tpot = m.median(metrics.tpot_s)
+        written = "" if tpot is None else f", TPOT {tpot * 1e3:.3g} ms"
+        parts.append(
+            f"{getattr(m, number):,}: TTFT {m.median(metrics.ttft_s):.3g} s{written}, total {m.median(metrics.total_s):.3g} s"
+        )
+    return f"Along the {_LINE_TITLES[number].split(' (')[0]}. " + "; ".join(parts) + "."
+
+
+def trade_off(points: Sequence[tuple[int, float, float]], about: str, kind: str = "measured") -> Figure:
+    """Throughput against latency: (batch size, TPOT in seconds, decode tokens/s of the whole batch), each batch size written on."""
+    figure, axis = plt.subplots(figsize=(9, 4), layout="constrained")
+    waits, rates = [tpot * 1e3 for _, tpot, _ in points], [rate for _, _, rate in points]
+    axis.plot(waits, rates, marker="o", color=DECODE)
+    for (batch, _, _), x, y in zip(points, waits, rates, strict=True):
+        axis.annotate(f"batch {batch}", (x, y), xytext=(7, -11), textcoords="offset points", fontsize=9, color=_INK)
+    axis.set_xlim(0, max(waits) * 1.15)
+    axis.set_ylim(0, max(rates) * 1.12)
+    axis.set_xlabel("TPOT in milliseconds: how long each reader waits for a token")
+    axis.set_ylabel("decode tokens a second, all together")
+    axis.set_title("What the machine gains, and what each reader pays", loc="left", fontsize=12)
+    _clean(axis)
+    axis.grid(axis="both", color=_FAINT, linewidth=0.6)
+    caption(figure, kind, about)
+    return figure
+
+
+def starving(points: Sequence[tuple[int, float]], about: str, kind: str = "measured") -> Figure:
+    """Prefill throughput over input length: (input tokens, tokens/s), the length on a logarithmic axis."""
+    figure, axis = plt.subplots(figsize=(9, 3.4), layout="constrained")
+    axis.plot([n for n, _ in points], [rate for _, rate in points], marker="o", color=PREFILL)
+    axis.set_xscale("log")
+    axis.set_xticks([n for n, _ in points], [f"{n:,}" for n, _ in points])
+    axis.minorticks_off()
+    axis.set_ylim(0, max(rate for _, rate in points) * 1.12)
+    axis.set_xlabel("input tokens")
+    axis.set_ylabel("prefill tokens a second")
+    axis.set_title("A short prompt does not use the machine", loc="left", fontsize=12)
+    _clean(axis)
+    caption(figure, kind, about)
+    return figure
+
+
+def _between(values: Sequence[int], steps: int = 60) -> list[int]:
+    """Whole numbers from the first to the last value, all the given ones among them."""
+    low, high = min(values), max(values)
+    return sorted({*values, *(round(low + (high - low) * step / steps) for step in range(steps + 1))})
 
 
 def _timeline(axis, row: int, measurement: Measurement, longest: float):

@@ -34,6 +34,19 @@ def shapes_table(run: Run) -> Card:
     return Card(f"{text}\n{note}", f"{html_table(HEADINGS, rows(run))}<small>{escape(note)}</small>")
 
 
+def frame_table(frame, note: str, formats: dict[str, str] | None = None) -> Card:
+    """A pandas frame as a table to read, with a sentence under it. formats: how to write a column, as for format()."""
+    shown = [[_cell(value, (formats or {}).get(name, "")) for name, value in row.items()] for row in frame.to_dict("records")]
+    text = "\n".join("  ".join(row) for row in [list(map(str, frame.columns)), *shown])
+    return Card(f"{text}\n{note}", f"{html_table(frame.columns, shown)}<small>{escape(note)}</small>")
+
+
+def _cell(value, form: str) -> str:
+    if value is None or value != value:  # NaN
+        return "-"
+    return format(value, form) if form and not isinstance(value, str) else str(value)
+
+
 def facts(values: dict) -> Card:
     """Named values, one a line; numbers with the digits that matter."""
     lines = [(key.replace("_", " "), _fact(value)) for key, value in values.items()]

@@ -33,6 +33,7 @@ def environment(lab: Lab | None = None) -> Environment:
         shapelab=__version__,
         system=f"{platform.system()} {platform.machine()}",
         measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        spec=lab.spec if lab else None,
     )
 
 

@@ -12,7 +12,7 @@ from tqdm.auto import tqdm
 from shapelab.errors import ShapelabError
 from shapelab.measure.clock import clock_for
 from shapelab.measure.environment import GpuWatch, environment
-from shapelab.measure.loop import Generation, generate, new_cache, prefill
+from shapelab.measure.loop import Generation, generate, held_bytes, new_cache, prefill
 from shapelab.measure.record import Environment, Measurement, Repeat, Run, Skipped
 from shapelab.model.load import Lab, memory_available
 from shapelab.request.prompts import prompt_ids
@@ -52,7 +52,7 @@ def run_once(
             "the cache it was given, so the timing means nothing. Try transformers 4.57 to 5.x."
         )
     timeline = dataclasses.replace(generation.timeline, cached_tokens=shape.cached_tokens)
-    return dataclasses.replace(generation, timeline=timeline)
+    return dataclasses.replace(generation, timeline=timeline, kv_cache_bytes=held_bytes(cache))
 
 
 def measure_shapes(
@@ -201,7 +201,8 @@ def _repeat(lab, shape, seed, repeat, order, clock, watch) -> Repeat:
     if on_cuda:
         torch.cuda.reset_peak_memory_stats(lab.device)  # else the loader's peak would be reported
     before = watch.state()
-    timeline = run_once(lab, shape, prompts, clock=clock).timeline
+    generation = run_once(lab, shape, prompts, clock=clock)
+    timeline = generation.timeline
     return Repeat(
         index=repeat,
         order=order,
@@ -209,6 +210,7 @@ def _repeat(lab, shape, seed, repeat, order, clock, watch) -> Repeat:
         event_s=timeline.event_s,
         per_step_sync=timeline.per_step_sync,
         output_tokens=timeline.output_tokens,
+        kv_cache_bytes=generation.kv_cache_bytes,
         peak_memory_bytes=torch.cuda.max_memory_allocated(lab.device) if on_cuda else None,
         gpu_before=before,
         gpu_after=watch.state(),

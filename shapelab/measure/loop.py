@@ -105,6 +105,11 @@ def new_cache(model, capacity: int) -> DynamicCache:
     return cache
 
 
+def held_bytes(cache) -> int:
+    """Bytes of the keys and values that a cache holds, counted on its tensors."""
+    return sum(tensor.numel() * tensor.element_size() for layer in cache.layers for tensor in (layer.keys, layer.values))
+
+
 class Rows:
     """Mask and positions of a ragged batch as it grows; nothing at all for rows of equal length."""
 
@@ -146,11 +151,16 @@ def _stops(ids: torch.Tensor, stop_ids: Collection[int]) -> list[int | None]:
 
 @dataclass(frozen=True)
 class Generation:
-    """What a run wrote, and when. ids: (B, N) on the device; requested_output_tokens is what was asked for."""
+    """What a run wrote, and when.
+
+    ids: (B, N) on the device; requested_output_tokens: what was asked for; kv_cache_bytes: keys and values held at the end,
+    where they were looked at.
+    """
 
     ids: torch.Tensor
     timeline: Timeline
     requested_output_tokens: int
+    kv_cache_bytes: int | None = None
 
     @classmethod
     def from_run(cls, tokens, input_ids, host_ns, event_s, per_step_sync, stop_ids, requested) -> "Generation":

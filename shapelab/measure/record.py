@@ -17,6 +17,7 @@ from shapelab.errors import ShapelabError
 from shapelab.measure import metrics
 from shapelab.measure.metrics import Timeline
 from shapelab.request.shape import RequestShape
+from shapelab.theory.model_spec import ModelSpec
 
 SCHEMA_VERSION = 1
 LARGEST_LINE = 4_000_000  # characters; a shape with 100 repeats of 1,000 tokens takes about 2 million
@@ -24,6 +25,7 @@ LARGEST_LINE = 4_000_000  # characters; a shape with 100 repeats of 1,000 tokens
 Text = Annotated[str, Field(max_length=500)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, le=10**9)]
+Bytes = Annotated[int, Field(ge=0, le=10**15)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Nanoseconds = Annotated[int, Field(ge=0, lt=2**63)]
@@ -61,6 +63,7 @@ class Environment(_Strict):
     shapelab: Text
     system: Text
     measured_at: Text
+    spec: ModelSpec | None = None
 
     @property
     def label(self) -> str:
@@ -78,7 +81,8 @@ class Repeat(_Strict):
     event_s: tuple[Seconds, ...] | None = None
     per_step_sync: bool = False
     output_tokens: Annotated[int, Field(ge=1, le=10**7)]
-    peak_memory_bytes: Count | None = None
+    kv_cache_bytes: Bytes | None = None
+    peak_memory_bytes: Bytes | None = None
     gpu_before: GpuState | None = None
     gpu_after: GpuState | None = None
 
@@ -225,6 +229,18 @@ class Run:
     @property
     def names(self) -> list[str]:
         return [measurement.name for measurement in self.measurements]
+
+    def along(self, number: str) -> list[Measurement]:
+        """The measurements that differ in one of the four numbers only, such as "batch_size", in its order.
+
+        Where there are several such lines, the longest, and the first of equally long ones.
+        """
+        others = [name for name in ("cached_tokens", "input_tokens", "output_tokens", "batch_size") if name != number]
+        lines: dict[tuple, dict[int, Measurement]] = {}
+        for m in self.measurements:
+            lines.setdefault(tuple(getattr(m, name) for name in others), {}).setdefault(getattr(m, number), m)
+        best = max(lines.values(), key=len, default={})
+        return [best[value] for value in sorted(best)]
 
     def __repr__(self) -> str:
         return f"<Run of {len(self.measurements)} shapes: {self.environment.label}>\n" + "\n".join(map(repr, self.measurements))

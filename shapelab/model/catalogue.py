@@ -1,39 +1,46 @@
 """The models that have a short name."""
 
-from shapelab.files import data_path
 from shapelab.model import embedded
-from shapelab.theory.arithmetic import llama_parameter_count
-from shapelab.theory.model_spec import known_config
+from shapelab.theory.arithmetic import parameter_count, weight_bytes
+from shapelab.theory.model_spec import ModelSpec, hub_id, known_models
+
+_ABOUT = {
+    embedded.NAME: "the default without a large GPU; dequantised from 4-bit",
+    "tinyllama": "the talk's model; the default on a CUDA GPU with 6 GB or more",
+}
+_NEED_A_LICENCE = ("llama-2-7b", "llama-3-8b", "llama-3-70b")
 
 
 def catalogue() -> list[dict]:
-    """One entry a name: name, parameters, weight bytes, source, whether it is cached here, and what it is for."""
-    entries = []
-    for path in sorted(data_path("models").glob("*.json")):
-        entries += _entries(path.stem, known_config(path.stem))
+    """One entry a name: name, parameters, weight bytes, source, whether it is cached here, and what it is for.
+
+    The course's own two come first, each with its twin of random weights.
+    """
+    others = [name for name in known_models() if name not in _ABOUT]
+    return [entry for name in (*_ABOUT, *others) for entry in _entries(name)]
+
+
+def _entries(name: str) -> list[dict]:
+    spec = ModelSpec.from_config(name)
+    sizes = {
+        "parameters": parameter_count(spec),
+        "weight_bytes_fp32": weight_bytes(spec, "float32"),
+        "weight_bytes_16_bit": weight_bytes(spec, "float16"),
+    }
+    source, cached = _origin(name)
+    about = _ABOUT.get(name, "its licence must be accepted on the hub first" if name in _NEED_A_LICENCE else "")
+    entries = [{"name": name, **sizes, "source": source, "cached": cached, "about": about}]
+    if name in _ABOUT:
+        twin = {"source": "made here", "cached": True, "about": "same architecture and timings, text is noise"}
+        entries.append({"name": f"{name}:random", **sizes, **twin})
     return entries
 
 
-def _entries(name: str, config: dict) -> list[dict]:
-    parameters = llama_parameter_count(config)
-    sizes = {"parameters": parameters, "weight_bytes_fp32": 4 * parameters, "weight_bytes_16_bit": 2 * parameters}
-    source, cached, about = _origin(name)
-    return [
-        {"name": name, **sizes, "source": source, "cached": cached, "about": about},
-        {"name": f"{name}:random", **sizes, "source": "made here", "cached": True, "about": "same architecture and timings, text is noise"},
-    ]  # fmt: skip
-
-
-def _origin(name: str) -> tuple[str, bool, str]:
+def _origin(name: str) -> tuple[str, bool]:
     if name == embedded.NAME:
-        return (
-            f"Python package {embedded.PACKAGE}",
-            embedded.is_cached(),
-            "the default without a large GPU; dequantised from 4-bit",
-        )
+        return f"Python package {embedded.PACKAGE}", embedded.is_cached()
     from huggingface_hub import try_to_load_from_cache
 
-    from shapelab.model.load import TINYLLAMA_HUB_ID
-
-    cached = isinstance(try_to_load_from_cache(TINYLLAMA_HUB_ID, "model.safetensors"), str)
-    return f"hub: {TINYLLAMA_HUB_ID}", cached, "the talk's model; the default on a CUDA GPU with 6 GB or more"
+    files = ("model.safetensors", "model.safetensors.index.json")
+    cached = any(isinstance(try_to_load_from_cache(hub_id(name), file), str) for file in files)
+    return f"hub: {hub_id(name)}", cached

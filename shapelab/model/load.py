@@ -12,9 +12,8 @@ from shapelab.errors import ShapelabError
 from shapelab.model import embedded
 from shapelab.model.quiet import quiet_transformers
 from shapelab.request.shape import RequestShape
-from shapelab.theory.model_spec import ModelSpec, known_config
+from shapelab.theory.model_spec import ModelSpec, hub_id, known_config
 
-TINYLLAMA_HUB_ID = "TinyLlama/TinyLlama-1.1B-Chat-v1.0"
 TINYLLAMA_NEEDS_BYTES = 6e9  # weights 2.2 GB in 16 bits, and room for caches and activations
 DTYPES = {
     "float32": torch.float32, "fp32": torch.float32,
@@ -230,7 +229,7 @@ def _source(name: str) -> tuple[str, str, tuple[str, ...]]:
             except ShapelabError:
                 raise error from None
             return embedded.HUB_ID, "original", (f"From the hub ({embedded.HUB_ID}); the package could not be had.",)
-    return (TINYLLAMA_HUB_ID if name == "tinyllama" else name), "original", ()
+    return hub_id(name), "original", ()
 
 
 def _random_config(name: str):

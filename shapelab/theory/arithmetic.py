@@ -1,23 +1,130 @@
-"""What a token costs, by arithmetic alone."""
+"""What a pass must do, by arithmetic alone: numbers stored, bytes moved, floating-point operations.
 
+Symbols as in the formulas everywhere: L layers, h hidden size, H query heads, K key-value heads, d head_dim, f intermediate
+size, V vocabulary, S input tokens, B batch size. A multiply and an add are 2 FLOPs. Counted are the matrix products and
+attention; norms, activations and the embedding look-up are left out (well under 1 %).
+"""
+
+from shapelab.errors import ShapelabError
 from shapelab.theory.model_spec import ModelSpec
 
+BYTES_PER_NUMBER = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2, "float8": 1, "int8": 1, "int4": 0.5}
 
-def kv_bytes_per_token(spec: ModelSpec, bytes_per_number: float = 2) -> float:
+
+def bytes_per_number(dtype: str | float) -> float:
+    """Bytes of one number: of a dtype by its name, or a positive number of bytes as it is."""
+    size = BYTES_PER_NUMBER.get(dtype) if isinstance(dtype, str) else dtype
+    if isinstance(size, bool) or not isinstance(size, int | float) or not 0 < size <= 16:
+        raise ShapelabError(f"{dtype!r} is no size of a number. Use one of {', '.join(BYTES_PER_NUMBER)}, or bytes such as 0.5.")
+    return size
+
+
+def parameter_count(spec: ModelSpec) -> int:
+    """Numbers a model holds, all experts counted: L(2hHd + 2hKd + 3hf E + small terms) + Vh (twice when untied) + the rest.
+
+    3 is 2 where the MLP is not gated. Llama-2-7B: 6,738,415,616.
+    """
+    matrices = spec.num_hidden_layers * (_attention_weights(spec) + _mlp_weights(spec, spec.num_experts))
+    small = spec.num_hidden_layers * spec.extra_parameters_per_layer + spec.extra_parameters
+    return matrices + small + _embedding(spec) * (1 if spec.tie_word_embeddings else 2)
+
+
+def weight_bytes(spec: ModelSpec, dtype: str | float = "float16") -> float:
+    """Bytes the weights take. Llama-2-7B in float16: 13.477 GB (10^9 bytes) = 12.551 GiB (2^30 bytes)."""
+    return parameter_count(spec) * bytes_per_number(dtype)
+
+
+def kv_bytes_per_token(spec: ModelSpec, dtype: str | float = "float16") -> float:
     """Bytes of KV cache a token takes: 2 (a key and a value) x L layers x K key-value heads x d numbers each.
 
     The heads that count are the key-value heads, not the query heads: Llama-2-7B (32 of 32) takes 524,288 B in 16 bits,
-    TinyLlama (4 of 32) 22,528 B.
+    TinyLlama (4 of 32) 22,528 B. A sliding window, which bounds how many tokens are kept, is not looked at.
     """
-    return 2 * spec.num_hidden_layers * spec.num_key_value_heads * spec.head_dim * bytes_per_number
+    return 2 * spec.num_hidden_layers * spec.num_key_value_heads * spec.head_dim * bytes_per_number(dtype)
 
 
-def llama_parameter_count(config: dict) -> int:
-    """Numbers in a Llama-like model without biases: L(2hHd + 2hKd + 3hf + 2h) + Vh (twice when untied) + h.
+def prefill_flops(spec: ModelSpec, input_tokens: int, cached_tokens: int = 0) -> float:
+    """FLOPs to read S tokens of one sequence on top of a cache: 2 S W + 4 L H d (S cached + S(S+1)/2) + 2hV.
 
-    config: a mapping with Hugging Face's names.
+    W are the weights of the layers that a token meets (of the experts, the chosen ones). The causal half of attention is
+    counted, and the head for the last position only, so chunks sum to the whole after taking off each extra chunk's 2hV.
     """
-    h, d, f = config["hidden_size"], config["head_dim"], config["intermediate_size"]
-    attention = 2 * h * d * (config["num_attention_heads"] + config["num_key_value_heads"])
-    embeddings = config["vocab_size"] * h * (1 if config["tie_word_embeddings"] else 2)
-    return config["num_hidden_layers"] * (attention + 3 * h * f + 2 * h) + embeddings + h
+    s, cached = whole("input_tokens", input_tokens, 1), whole("cached_tokens", cached_tokens, 0)
+    return 2 * s * _weights_per_token(spec) + _attention(spec) * (s * cached + s * (s + 1) / 2) + _head(spec)
+
+
+def decode_flops(spec: ModelSpec, context_tokens: int) -> float:
+    """FLOPs of one decode step of one sequence: 2 W + 4 L H d x context + 2hV. The context includes the new token."""
+    context = whole("context_tokens", context_tokens, 1)
+    return 2 * _weights_per_token(spec) + _attention(spec) * context + _head(spec)
+
+
+def prefill_bytes(
+    spec: ModelSpec, input_tokens: int, cached_tokens: int = 0, batch_size: int = 1,
+    dtype: str | float = "float16", kv_dtype: str | float | None = None,
+) -> float:  # fmt: skip
+    """Bytes a prefill moves: weights read once, the cache of the cached tokens read, that of the new ones written.
+
+    Activations are left out. kv_dtype: the cache's, where it is not the weights'.
+    """
+    s, cached = whole("input_tokens", input_tokens, 1), whole("cached_tokens", cached_tokens, 0)
+    rows = whole("batch_size", batch_size, 1)
+    return weights_read(spec, rows * s) * bytes_per_number(dtype) + rows * (cached + s) * kv_bytes_per_token(
+        spec, dtype if kv_dtype is None else kv_dtype
+    )
+
+
+def decode_bytes(
+    spec: ModelSpec, context_tokens: int, batch_size: int = 1, dtype: str | float = "float16", kv_dtype: str | float | None = None
+) -> float:
+    """Bytes a decode step moves: weights read once for the whole batch, and every sequence's own context."""
+    context, rows = whole("context_tokens", context_tokens, 1), whole("batch_size", batch_size, 1)
+    kv = kv_bytes_per_token(spec, dtype if kv_dtype is None else kv_dtype)
+    return weights_read(spec, rows) * bytes_per_number(dtype) + rows * context * kv
+
+
+def weights_read(spec: ModelSpec, tokens: int = 1) -> float:
+    """Numbers a pass over so many tokens reads: all, less an input embedding of its own (a look-up) and experts nobody chose.
+
+    With k of E experts a token, chosen alike, about E(1 - ((E - k)/E)^tokens) of them are read.
+    """
+    experts, chosen = spec.num_experts, spec.num_experts_per_tok
+    asleep = experts * ((experts - chosen) / experts) ** tokens
+    unread = spec.num_hidden_layers * asleep * spec.mlp_matrices * spec.hidden_size * spec.intermediate_size
+    return parameter_count(spec) - (0 if spec.tie_word_embeddings else _embedding(spec)) - unread
+
+
+def whole(name: str, value: int, least: int) -> int:
+    """A count that makes sense, or a sentence."""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= 10**10:
+        raise ShapelabError(f"{name} must be a whole number of at least {least}, not {value!r}.")
+    return value
+
+
+def _weights_per_token(spec: ModelSpec) -> int:
+    """W: numbers of the layers' matrices that each token is multiplied with."""
+    return spec.num_hidden_layers * (_attention_weights(spec) + _mlp_weights(spec, spec.num_experts_per_tok))
+
+
+def _attention_weights(spec: ModelSpec) -> int:
+    """Of one layer: queries and output 2hHd, keys and values 2hKd."""
+    return 2 * spec.hidden_size * spec.head_dim * (spec.num_attention_heads + spec.num_key_value_heads)
+
+
+def _mlp_weights(spec: ModelSpec, experts: int) -> int:
+    """Of one layer: the matrices of so many experts, and the router that chooses them."""
+    router = spec.hidden_size * spec.num_experts if spec.num_experts > 1 else 0
+    return experts * spec.mlp_matrices * spec.hidden_size * spec.intermediate_size + router
+
+
+def _attention(spec: ModelSpec) -> int:
+    """FLOPs for each pair of a query and a token it looks at: two products, all heads and layers."""
+    return 4 * spec.num_hidden_layers * spec.num_attention_heads * spec.head_dim
+
+
+def _embedding(spec: ModelSpec) -> int:
+    return spec.vocab_size * spec.hidden_size
+
+
+def _head(spec: ModelSpec) -> int:
+    return 2 * _embedding(spec)

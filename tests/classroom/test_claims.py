@@ -4,10 +4,11 @@ import json
 
 import pytest
 
-from shapelab.classroom.claims import as_records, claims_table, findings, leader, write_to_read_ratio
+from shapelab.classroom.claims import FOUR_NUMBERS, as_records, claims_table, findings, leader, tpot_slope, write_to_read_ratio
 from shapelab.measure import metrics
 from shapelab.measure.record import Environment, Measurement, Repeat, Run
 from shapelab.request.shape import PRESETS, RequestShape
+from shapelab.theory.model_spec import ModelSpec
 
 HERE = Environment(
     device="a machine", device_kind="cpu", model="toy", weights="random", dtype="float32", threads=2,
@@ -143,14 +144,15 @@ def test_a_missing_shape_is_not_measured(missing):
     for finding in found:
         assert (finding.verdict == "not_measured") == (missing in NEEDS[finding.id])
         if missing in NEEDS[finding.id]:
-            assert f"no {missing} shape" in finding.why and finding.value is None
+            assert f"no {missing} shape" in finding.why and finding.value is None and finding.predicted == "-"
 
 
 @pytest.mark.parametrize("name", ["chat", "rag", "creative"])
 def test_one_output_token_is_not_measured(name):
     one = RequestShape(PRESETS[name].input_tokens, 1)
     found = findings(make_run(LIKE_A_TALK, **{name: one}))
-    assert {f.id for f in found if f.verdict == "not_measured"} == {number for number, needs in NEEDS.items() if name in needs}
+    undecided = {number for number, needs in NEEDS.items() if name in needs} - {"C6"}
+    assert {f.id for f in found if f.verdict == "not_measured"} == undecided, "C6 is about reading alone"
 
 
 @pytest.mark.parametrize("broken", [(0, 0.14), (0.53, 0)])
@@ -178,7 +180,7 @@ def test_the_talks_own_figures():
 def test_as_records_and_as_a_table():
     found = findings(make_run({name: times for name, times in LIKE_A_TALK.items() if name != "chat"}))
     records = json.loads(json.dumps(as_records(found), allow_nan=False))
-    assert records[0].keys() == {"id", "claim", "reported", "measured", "verdict", "why", "value"}
+    assert records[0].keys() == {"id", "claim", "reported", "predicted", "measured", "verdict", "why", "value"}
     table = claims_table(found)
     for part in ("not measured", "about 300 times a read token", "318 times", "no chat shape"):
         assert part in table._repr_html_()
@@ -202,3 +204,126 @@ def test_a_leader_must_lead():
     close = make_run({"chat": [(0.1, 0.03)] * 2, "rag": [(1.0, 0.03), (1.2, 0.03)], "creative": [(0.9, 0.03), (1.1, 0.03)]})
     name, lesson = leader(close, metrics.ttft_s, "Because.")
     assert name == "rag" and "too close to call" in lesson and "creative" in lesson
+
+
+def test_a_shape_decides_under_any_name():
+    """A sweep calls its shapes by their numbers."""
+    named = make_run(LIKE_A_TALK)
+    numbers = Run(HERE, [m.model_copy(update={"name": str(m.shape)}) for m in named.measurements])
+    assert findings(numbers) == findings(named)
+
+
+def test_c6_looks_at_what_is_read_only():
+    times = {"25x8": [(1.0, 0.01)], "1205x8": [(12.05, 0.01)]}
+    found = decide("C6", times, **{text: RequestShape.parse(text) for text in times})
+    assert found.verdict == "holds" and found.value == pytest.approx(0.25)
+    batch = {"25x8@2": [(1.0, 0.01)], "1205x8": [(12.05, 0.01)]}
+    assert decide("C6", batch, **{text: RequestShape.parse(text) for text in batch}).verdict == "not_measured"
+
+
+def swept(times: dict[str, list[tuple[float, float]]]) -> Run:
+    return make_run(times, **{text: RequestShape.parse(text) for text in times})
+
+
+def decide_sweep(number, times, run=None):
+    return next(f for f in findings(run or swept(times), FOUR_NUMBERS) if f.id == number)
+
+
+LINES = {
+    "64x11": [(0.1, 0.04)] * 2,
+    "1064x11": [(1.1, 0.05)] * 2,  # +1,000 tokens: 1.1 s of total
+    "64x111": [(0.1, 0.04)] * 2,  # +100 tokens: 4 s
+    "1000+64x11": [(0.12, 0.05)] * 2,
+    "64x11@4": [(0.3, 0.06)] * 2,
+}
+
+
+def test_c5_a_thousand_read_against_two_hundred_written():
+    found = decide_sweep("C5", LINES)
+    assert found.verdict == "holds" and found.value == pytest.approx(1.1 / 8.0)
+    assert "+1,000 input tokens 1.10 s" in found.measured and "+200 output tokens 8.00 s" in found.measured
+
+
+@pytest.mark.parametrize("ttft,verdict", [(2.099, "holds"), (2.101, "does_not_hold")])
+def test_c5_a_quarter(ttft, verdict):
+    assert decide_sweep("C5", {**LINES, "1064x11": [(ttft, 0.04)]}).verdict == verdict
+
+
+def test_c5_shapes_too_near_each_other_decide_nothing():
+    found = decide_sweep("C5", {"64x11": [(0.1, 0.04)], "264x11": [(0.3, 0.04)], "64x12": [(0.1, 0.04)]})
+    assert found.verdict == "not_measured" and "by 250 or more" in found.why
+
+
+def test_c8_all_four_must_move():
+    found = decide_sweep("C8", LINES)
+    assert found.verdict == "holds" and found.value == 4
+    for still in ("1064x11", "1000+64x11", "64x11@4"):
+        less = decide_sweep("C8", {**LINES, still: [(0.1, 0.04)] * 2})
+        assert less.verdict == "does_not_hold" and less.value == 3 and "nothing moved" in less.measured
+
+
+def test_c8_overlapping_intervals_are_no_move():
+    found = decide_sweep("C8", {**LINES, "64x11@4": [(0.3, 0.06), (0.1, 0.04)]})
+    assert found.verdict == "does_not_hold" and found.value == 3
+
+
+def test_c8_a_missing_line():
+    found = decide_sweep("C8", {name: times for name, times in LINES.items() if "@" not in name})
+    assert found.verdict == "not_measured" and "differ in batch size only" in found.why
+
+
+SPEC = ModelSpec(2, 64, 4, 2, 16, 96, 300, 512)
+PER_TOKEN = 2 * 2 * 2 * 16 * 4
+
+
+def with_cache(times, per_token=PER_TOKEN, spec=SPEC) -> Run:
+    run = swept(times)
+    kept = [
+        m.model_copy(update={"repeats": tuple(
+            r.model_copy(update={"kv_cache_bytes": m.batch_size * (m.shape.prompt_tokens + m.output_tokens - 1) * per_token}) for r in m.repeats
+        )}) for m in run.measurements
+    ]  # fmt: skip
+    return Run(HERE.model_copy(update={"spec": spec}), kept)
+
+
+def test_c9_slope_and_bytes():
+    found = decide_sweep("C9", None, with_cache(LINES))
+    assert found.verdict == "holds" and found.value == pytest.approx(0.01 / 1000)
+    assert "10 ms to TPOT" in found.measured and f"{PER_TOKEN} bytes of KV cache a token" in found.measured
+
+
+@pytest.mark.parametrize(
+    "times,per_token,verdict",
+    [
+        ([(0.1, 0.05), (0.1, 0.041)], PER_TOKEN, "holds"),
+        ([(0.1, 0.05), (0.1, 0.039)], PER_TOKEN, "does_not_hold"),
+        ([(0.1, 0.03)] * 2, PER_TOKEN, "does_not_hold"),
+        ([(0.1, 0.05)] * 2, 2 * PER_TOKEN, "does_not_hold"),
+        ([(0.1, 0.05)] * 2, PER_TOKEN - 1, "does_not_hold"),
+    ],
+)
+def test_c9_both_are_needed(times, per_token, verdict):
+    assert decide_sweep("C9", None, with_cache({**LINES, "1000+64x11": times}, per_token)).verdict == verdict
+
+
+def test_c9_without_bytes_or_context():
+    assert "bytes of the KV cache were not kept" in decide_sweep("C9", LINES).why
+    assert decide_sweep("C9", None, with_cache(LINES, spec=None)).verdict == "not_measured"
+    assert "differ in their context only" in decide_sweep("C9", None, with_cache({"64x11": [(0.1, 0.04)]})).why
+
+
+def test_the_slope_along_the_input_where_nothing_is_cached():
+    slope, (low, high), (a, b) = tpot_slope(swept({"64x11": [(0.1, 0.04), (0.1, 0.042)], "1064x11": [(1, 0.05), (1, 0.056)]}))
+    assert (slope, low, high) == pytest.approx((12e-6, 8e-6, 16e-6)) and (a.name, b.name) == ("64x11", "1064x11")
+
+
+def test_predicted_stands_beside_measured():
+    from tests.predict.test_latency import MODEL
+
+    found = findings(make_run(LIKE_A_TALK), model=MODEL)
+    rag = MODEL.predict(PRESETS["rag"])
+    assert f"1,205 tokens in {rag.ttft_s * 1e3:.0f} ms" in found[2].predicted and "530 ms" in found[2].measured
+    assert all(f.verdict == "holds" for f in found), "the verdict is the measurement's alone"
+    assert (
+        "predicted" in claims_table(found)._repr_html_() and "predicted" not in claims_table(findings(make_run({})))._repr_html_()
+    )

@@ -10,18 +10,23 @@ from shapelab.request.shape import RAG, RequestShape
 from tests.toys import random_ids, toy_lab
 
 
-def measurement(inputs, outputs, ttft_s, tpot_s):
+def measurement(inputs, outputs, ttft_s, tpot_s, batch=1):
     stamps = tuple(round(1e9 * (ttft_s + tpot_s * n)) for n in range(outputs))
     return Measurement(
         name="m",
         input_tokens=inputs,
         output_tokens=outputs,
+        batch_size=batch,
         repeats=(Repeat(index=1, order=0, host_ns=(0, *stamps), output_tokens=outputs),),
     )
 
 
 RAG_RUN = measurement(1205, 24, 1.2, 0.04)
 SHORT, LONG = measurement(256, 8, 0.25, 0.04), measurement(256, 40, 0.25, 0.04)
+
+
+READ_FEW, READ_MANY = measurement(64, 12, 0.1, 0.04), measurement(1064, 12, 1.1, 0.05)
+BATCHES = [measurement(32, 11, 0.1 * b, tpot, b) for b, tpot in ((1, 0.04), (2, 0.041), (4, 0.05), (8, 0.08), (16, 0.0801))]
 
 
 def kv(answer):
@@ -44,6 +49,12 @@ PER_TOKEN = 2 * 2 * 2 * 16 * 8  # keys and values, 2 layers, 2 heads, 16 numbers
         (lambda a: exercises.check_order(a, ["5x1", "3x3", "4x2"]), ["5x1", "4x2", "3x3"]),
         (kv, PER_TOKEN * 1228),
         (lambda a: exercises.check_marginal_write(a, SHORT, LONG), 40.0),
+        (lambda a: exercises.check_marginal_read(a, READ_FEW, READ_MANY), 1.0),
+        (exercises.check_total_from_terms, 1.05 + 100 * (0.04 + 5e-6 * 1050.5)),
+        (exercises.check_context_that_doubles, 8000),
+        (lambda a: exercises.check_batch_throughput(a, BATCHES[2]), 4 / 0.05),
+        (lambda a: exercises.check_largest_batch(a, BATCHES), 8),
+        (lambda a: exercises.check_cheaper_token(a, BATCHES[0], BATCHES[3]), 0.04 / (0.08 / 8)),
     ],
 )
 def test_right_and_untried(check, right):
@@ -54,6 +65,30 @@ def test_right_and_untried(check, right):
 @pytest.mark.parametrize(
     "check,wrong,word",
     [
+        (lambda a: exercises.check_marginal_read(a, READ_FEW, READ_MANY), 0.001, "seconds"),
+        (lambda a: exercises.check_marginal_read(a, READ_FEW, READ_MANY), 1100 / 1064, "fixed cost"),
+        (lambda a: exercises.check_marginal_read(a, READ_FEW, READ_MANY), 1000 / 1064, "differ by 1,000"),
+        (lambda a: exercises.check_marginal_read(a, READ_FEW, READ_MANY), 1000, "Divide by them"),
+        (lambda a: exercises.check_marginal_read(a, READ_FEW, READ_MANY), 1.11, "use TTFT"),
+        (exercises.check_total_from_terms, 1.05 + 101 * (0.04 + 5e-6 * 1050.5), "100 steps"),
+        (exercises.check_total_from_terms, 1.05 + 100 * 0.04, "reads its context"),
+        (exercises.check_total_from_terms, 1.05 + 100 * (0.04 + 5e-6 * 1000), "average"),
+        (exercises.check_total_from_terms, 100 * (0.04 + 5e-6 * 1050.5), "prefill is missing"),
+        (exercises.check_total_from_terms, 1.0 + 100 * (0.04 + 5e-6 * 1050.5), "fixed cost"),
+        (exercises.check_total_from_terms, 1.05 + 100 * (0.04 + 5e-6 * 50.5), "the prompt too"),
+        (exercises.check_context_that_doubles, 16000, "40 are left"),
+        (exercises.check_context_that_doubles, 8, "unit"),
+        (lambda a: exercises.check_batch_throughput(a, BATCHES[2]), 20, "one reader"),
+        (lambda a: exercises.check_batch_throughput(a, BATCHES[2]), 44 / 0.9, "prefill is in"),
+        (lambda a: exercises.check_batch_throughput(a, BATCHES[2]), 0.0125, "turn it over"),
+        (lambda a: exercises.check_batch_throughput(a, BATCHES[2]), 320, "twice"),
+        (lambda a: exercises.check_largest_batch(a, BATCHES), 4, "a larger one does too"),
+        (lambda a: exercises.check_largest_batch(a, BATCHES), 16, "the promise is 80 ms"),
+        (lambda a: exercises.check_largest_batch(a, BATCHES), 3, "1, 2, 4, 8, 16"),
+        (lambda a: exercises.check_cheaper_token(a, BATCHES[0], BATCHES[3]), 0.25, "Turn it over"),
+        (lambda a: exercises.check_cheaper_token(a, BATCHES[0], BATCHES[3]), 2, "divide by it first"),
+        (lambda a: exercises.check_cheaper_token(a, BATCHES[0], BATCHES[3]), 0.5, "divide it by the batch"),
+        (lambda a: exercises.check_cheaper_token(a, BATCHES[0], BATCHES[3]), 8, "took no longer"),
         (exercises.check_tpot, 1.98 / 100, "N - 1"),
         (exercises.check_tpot, 2.43 / 100, "TPOT starts when"),
         (exercises.check_tpot, 2.43 / 99, "still in the time"),

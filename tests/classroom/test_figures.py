@@ -126,3 +126,57 @@ def test_a_caption_says_what_kind_of_numbers():
     figure = plt.figure()
     figures.caption(figure, "reported", "the talk")
     assert words(figure) == "reported: the talk"
+
+
+LINE = {"64x11": [(0.1, 0.04), (0.2, 0.05), (0.15, 0.045)], "1064x11": [(1.1, 0.05)] * 3, "64x11@4": [(0.3, 0.06)] * 3}
+
+
+def swept():
+    return make_run(LINE, **{text: RequestShape.parse(text) for text in LINE})
+
+
+def test_along_shows_medians_intervals_and_what_is_held():
+    figure = figures.along(swept(), "input_tokens")
+    first, second = figure.axes
+    ((points, _, bars_of_error),) = [container.lines for container in first.containers]
+    assert list(points.get_xdata()) == [64, 1064] and list(points.get_ydata()) == pytest.approx([0.15, 1.1])
+    assert bars_of_error[0].get_segments()[0][:, 1].tolist() == pytest.approx([0.1, 0.2])
+    ((milliseconds, _, _),) = [container.lines for container in second.containers]
+    assert list(milliseconds.get_ydata()) == pytest.approx([45, 50])
+    assert first.get_ylim()[0] == first.get_xlim()[0] == 0, "from zero, or a small change looks large"
+    assert (first.get_ylabel(), second.get_ylabel()) == ("TTFT in seconds", "TPOT in milliseconds")
+    assert "held: 11 output tokens, 0 cached tokens, batch 1" in words(figure) and "measured: toy" in words(figure)
+    assert drawn(figure) > 1000
+
+
+def test_along_with_a_model_draws_what_it_predicts():
+    from tests.predict.test_latency import MODEL
+
+    figure = figures.along(swept(), "batch_size", ("total_s",), MODEL)
+    (axis,) = figure.axes
+    dashed = next(line for line in axis.lines if line.get_linestyle() == "--")
+    assert list(dashed.get_xdata()) == [1, 2, 3, 4]
+    assert list(dashed.get_ydata()) == pytest.approx([MODEL.predict(RequestShape(64, 11, b)).total_s for b in (1, 2, 3, 4)])
+    assert "measured and predicted" in words(figure) and "held: 64 input tokens, 11 output tokens, 0 cached tokens" in words(
+        figure
+    )
+
+
+def test_along_in_words():
+    text = figures.line_alt_text(swept(), "batch_size")
+    assert text == "Along the batch size. 1: TTFT 0.15 s, TPOT 45 ms, total 0.6 s; 4: TTFT 0.3 s, TPOT 60 ms, total 0.9 s."
+
+
+def test_trade_off_writes_the_batch_sizes_on():
+    figure = figures.trade_off([(1, 0.04, 25.0), (8, 0.08, 100.0)], "toy, a machine")
+    (axis,) = figure.axes
+    assert list(axis.lines[0].get_xdata()) == pytest.approx([40, 80]) and list(axis.lines[0].get_ydata()) == [25, 100]
+    assert {"batch 1", "batch 8", "measured: toy, a machine"} <= set(words(figure).splitlines())
+    assert "milliseconds" in axis.get_xlabel() and "tokens a second" in axis.get_ylabel()
+
+
+def test_starving():
+    figure = figures.starving([(25, 300.0), (1205, 1000.0)], "toy", "predicted")
+    (axis,) = figure.axes
+    assert list(axis.lines[0].get_xdata()) == [25, 1205] and axis.get_ylim()[0] == 0
+    assert "1,205" in words(figure) and "predicted: toy" in words(figure)

@@ -181,4 +181,4 @@ def test_peak_memory_is_the_runs_and_not_the_loaders(monkeypatch):
     assert log == ["reset", "run", "read"] and repeat.peak_memory_bytes == 123
 
 
-FINISHED = type("G", (), {"timeline": metrics.Timeline((0, 1, 2), 5, 2)})()
+FINISHED = type("G", (), {"timeline": metrics.Timeline((0, 1, 2), 5, 2), "kv_cache_bytes": 7})()

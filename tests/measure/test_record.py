@@ -1,5 +1,6 @@
 """A saved run comes back whole, and a stranger's file is believed in nothing: file and line are named."""
 
+import dataclasses
 import errno
 import json
 
@@ -8,6 +9,7 @@ import pytest
 from shapelab.errors import ShapelabError
 from shapelab.measure import record
 from shapelab.measure.record import Environment, GpuState, Measurement, Repeat, Run
+from shapelab.request.shape import RequestShape
 
 MS = 1_000_000
 HERE = Environment(
@@ -272,3 +274,21 @@ def test_a_failed_save_leaves_the_earlier_file(tmp_path, monkeypatch):
     with pytest.raises(ShapelabError):
         a_run("other").save(path)
     assert path.read_text() == before
+
+
+def test_along_one_number():
+    shapes = ["64x8", "16x8", "256x8", "64x8@2", "64x8@4", "64x99", "512+64x8", "9x9", "9x9@2"]
+    repeat = Repeat(index=1, order=0, host_ns=(0, MS, 2 * MS), output_tokens=8)
+    many = Repeat(index=1, order=0, host_ns=(0, MS, 2 * MS), output_tokens=99)
+    nine = Repeat(index=1, order=0, host_ns=(0, MS, 2 * MS), output_tokens=9)
+    found = []
+    for text in shapes:
+        shape = RequestShape.parse(text)
+        fitting = {8: repeat, 99: many, 9: nine}[shape.output_tokens]
+        found.append(Measurement(name=text, **dataclasses.asdict(shape), repeats=(fitting,)))
+    run = Run(HERE, found)
+    assert [m.name for m in run.along("input_tokens")] == ["16x8", "64x8", "256x8"]
+    assert [m.name for m in run.along("batch_size")] == ["64x8", "64x8@2", "64x8@4"]
+    assert [m.name for m in run.along("cached_tokens")] == ["64x8", "512+64x8"]
+    assert [m.name for m in run.along("output_tokens")] == ["64x8", "64x99"]
+    assert Run(HERE).along("batch_size") == []
