@@ -12,7 +12,7 @@ from shapelab.errors import ShapelabError
 from shapelab.files import data_path
 from shapelab.theory.arithmetic import whole
 
-_IMPROBABLE_USD = 1000  # per million tokens; the dearest so far, o1-pro's output, was at 600
+_IMPROBABLE_USD = 1000  # per million tokens: above it, a price was most likely meant for another unit
 
 
 @dataclass(frozen=True)
