@@ -4,6 +4,7 @@ Widget state is not kept (GitHub cannot show it), and neither is anything that d
 """
 
 import os
+import re
 import sys
 import tempfile
 import time
@@ -32,7 +33,7 @@ def execute(path: Path):
 
 def is_noise(output) -> bool:
     """Progress bars and other notes on stderr."""
-    return output.get("name") == "stderr" or "?run/s]" in str(output.get("data", {}).get("text/plain", ""))
+    return output.get("name") == "stderr" or bool(re.search(r"\?\w+/s\]", str(output.get("data", {}).get("text/plain", ""))))
 
 
 if __name__ == "__main__":

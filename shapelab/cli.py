@@ -116,6 +116,7 @@ def fit(
 ):
     """Fit a latency model to a run: terms that can be read, and TTFT, TPOT and total of any shape."""
     with sentences():
+        from shapelab.classroom.tables import TERMS, microseconds
         from shapelab.predict.latency import LatencyModel
 
         if out.suffix != ".json":
@@ -126,11 +127,11 @@ def fit(
             print_json({"model_file": str(out), **model.model_dump()})
             return
         table = Table(title=escape(f"Fitted: {model.environment.label}"), title_justify="left", box=box.SIMPLE)
-        for heading in ("phase", "term", "from", "microseconds", "for each"):
+        for heading in TERMS:
             table.add_column(heading, justify="right" if heading in ("from", "microseconds") else "left")
         for row in model.to_frame().itertuples(index=False):
             start = "" if row[2] != row[2] else f"{row[2]:,.0f}"  # NaN where a term counts from nothing on
-            table.add_row(row[0], row[1], start, _microseconds(row[3]), row[4])
+            table.add_row(row[0], row[1], start, microseconds(row[3]), row[4])
         console = Console()
         console.print(table)
         console.print(escape(str(model)), highlight=False)
@@ -147,11 +148,10 @@ def predict(
 ):
     """What shapes should take on the machine of a run, with 90 % intervals; extrapolation is said."""
     with sentences():
-        from shapelab.predict.latency import LatencyModel
         from shapelab.request.shape import RequestShape
 
         wanted = [RequestShape.parse(text) for text in shapes]
-        model = LatencyModel.load(source) if source.endswith(".json") else LatencyModel.fit(_run_of(source))
+        model = _model_of(source)
         found = [model.predict(shape) for shape in wanted]
         if as_json:
             print_json([_prediction_as_json(prediction) for prediction in found])
@@ -171,9 +171,79 @@ def predict(
                 console.print(f"* {p.shape} extrapolates: {'; '.join(p.extrapolates)}.", style="yellow", highlight=False)
 
 
-def _microseconds(seconds: float) -> str:
-    value = seconds * 1e6
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+@app.command()
+def cost(
+    shape: Annotated[str, typer.Argument(help="A shape such as 1205x24 or 512+64x32@4, or a preset such as rag.")],
+    prices: Annotated[str, typer.Option(help="A model of the public price list; `list` shows the names.")] = "",
+    usd_per_hour: Annotated[float | None, typer.Option(min=0, help="What a machine costs an hour, with --run.")] = None,
+    run: Annotated[str, typer.Option(help="That machine: a run's file, a recorded run's name, or a fitted model.")] = "",
+    utilisation: Annotated[float, typer.Option(help="Share of the paid hours in which the machine works, up to 1.")] = 1.0,
+    as_json: JsonOption = False,
+):
+    """What a request costs: at public prices (--prices), or on a machine paid by the hour (--usd-per-hour and --run)."""
+    with sentences():
+        from shapelab.request.shape import RequestShape
+
+        wanted = RequestShape.parse(shape)
+        if bool(prices) == (usd_per_hour is not None or bool(run)):
+            raise ShapelabError("Give either --prices NAME, or --usd-per-hour and --run together.")
+        if not prices and not (usd_per_hour is not None and run):
+            raise ShapelabError("A machine's cost needs both --usd-per-hour and --run.")
+        found = _cost_at_prices(wanted, prices) if prices else _cost_on_machine(wanted, usd_per_hour, run, utilisation)
+        if as_json:
+            print_json(found)
+            return
+        table = Table("", "", title=escape(f"Cost of {wanted}"), title_justify="left", show_header=False, box=box.SIMPLE)
+        for key, value in found.items():
+            table.add_row(key.replace("_", " "), escape(f"{value:,.6g}" if isinstance(value, float) else str(value)))
+        console = Console()
+        console.print(table)
+        console.print(
+            "Prices change: check them before you rely on them." if prices else "Computed from the machine's predicted time."
+        )
+
+
+def _cost_at_prices(shape, name: str) -> dict[str, Any]:
+    from shapelab.theory import price as price_list
+
+    if name == "list":
+        raise ShapelabError(f"Prices are known for {', '.join(price_list.load_prices())}.")
+    price = price_list.price(name)
+    one = price_list.request_usd(price, shape.input_tokens, shape.output_tokens, shape.cached_tokens)
+    usd_input, _, _, usd_output = price_list.usd_per_million(price, shape.prompt_tokens)
+    return {
+        "shape": str(shape),
+        "prices": price.name,
+        "usd_per_request": one,
+        "usd_per_million_input_tokens": float(usd_input),
+        "usd_per_million_output_tokens": float(usd_output),
+        "as_of": price.as_of,
+        "source": price.source,
+    }
+
+
+def _cost_on_machine(shape, usd_per_hour: float, run: str, utilisation: float) -> dict[str, Any]:
+    from shapelab.predict.cost import machine_cost
+
+    model = _model_of(run)
+    found = machine_cost(model, shape, usd_per_hour, utilisation)
+    return {
+        "shape": str(shape),
+        "machine": model.environment.label,
+        "usd_per_hour": usd_per_hour,
+        "utilisation": utilisation,
+        "usd_per_request": found.usd_per_request,
+        "usd_per_million_input_tokens": found.usd_per_million_input_tokens,
+        "usd_per_million_output_tokens": found.usd_per_million_output_tokens,
+        "as_of": model.environment.measured_at[:10],
+    }
+
+
+def _model_of(source: str):
+    """A latency model: from its own file (.json), or fitted to a run."""
+    from shapelab.predict.latency import LatencyModel
+
+    return LatencyModel.load(source) if source.endswith(".json") else LatencyModel.fit(_run_of(source))
 
 
 def _prediction_as_json(p) -> dict[str, Any]:

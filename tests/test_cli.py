@@ -314,6 +314,7 @@ def test_clearing_an_empty_cache(bench):
         (["sweep"], "--plan"),
         (["fit"], "--out"),
         (["predict"], "RUN|MODEL.json"),
+        (["cost"], "--prices"),
     ],
 )
 def test_every_command_has_help(command, word):
@@ -323,6 +324,7 @@ def test_every_command_has_help(command, word):
 
 def test_no_command_is_without_a_test_of_its_help():
     assert sorted(command.callback.__name__ for command in app.registered_commands) == [
+        "cost",
         "doctor",
         "fit",
         "models",
@@ -459,3 +461,48 @@ def test_three_shapes_are_too_few_to_predict_from(no_load, measured, tmp_path):
 
     path = make_run(LIKE_A_TALK).save(tmp_path / "run.jsonl")
     sentence(shapelab("predict", str(path), "5x5"), "too few", "--plan quick")
+
+
+def test_cost_at_public_prices(no_load):
+    found = parsed(shapelab("cost", "1205x24", "--prices", "gpt-4.1", "--json").stdout)
+    assert found["usd_per_request"] == pytest.approx((1205 * 2 + 24 * 8) / 1e6)
+    assert (found["usd_per_million_input_tokens"], found["usd_per_million_output_tokens"]) == (2, 8)
+    assert found["as_of"].startswith("2025") and found["source"].startswith("https://")
+    cached = parsed(shapelab("cost", "1000+205x24", "--prices", "gpt-4.1", "--json").stdout)
+    assert cached["usd_per_request"] == pytest.approx((205 * 2 + 1000 * 0.5 + 24 * 8) / 1e6)
+    shown = shapelab("cost", "rag", "--prices", "gpt-4.1").stdout
+    assert found["as_of"] in shown and "check them" in shown
+
+
+def test_cost_above_a_tier_shows_the_tiers_prices(no_load):
+    found = parsed(shapelab("cost", "300000x1000", "--prices", "gemini-2.5-pro", "--json").stdout)
+    assert found["usd_per_request"] == pytest.approx((300_000 * 2.5 + 1000 * 15) / 1e6)
+    assert (found["usd_per_million_input_tokens"], found["usd_per_million_output_tokens"]) == (2.5, 15)
+
+
+def test_cost_on_a_machine(no_load, plan_file):
+    arguments = ("cost", "256x17@4", "--usd-per-hour", "0.35", "--run", plan_file)
+    found = parsed(shapelab(*arguments, "--json").stdout)
+    total = parsed(shapelab("predict", plan_file, "256x17@4", "--json").stdout)[0]["total_s"]
+    assert found["usd_per_request"] == pytest.approx(total * 0.35 / 3600 / 4)
+    assert found["as_of"] == "2025-01-01" and found["usd_per_million_output_tokens"] > found["usd_per_million_input_tokens"]
+    half = parsed(shapelab(*arguments, "--utilisation", "0.5", "--json").stdout)
+    assert half["usd_per_request"] == pytest.approx(2 * found["usd_per_request"])
+    assert "predicted time" in shapelab(*arguments).stdout
+
+
+@pytest.mark.parametrize(
+    "arguments,word",
+    [
+        ([], "Give either --prices"),
+        (["--prices", "gpt-4.1", "--run", "x"], "Give either --prices"),
+        (["--run", "x"], "needs both"),
+        (["--usd-per-hour", "1"], "needs both"),
+        (["--prices", "nobody"], "no price for 'nobody'"),
+        (["--prices", "list"], "gpt-4.1"),
+        (["--usd-per-hour", "1", "--run", "nothing.jsonl"], "cannot be read"),
+        (["--usd-per-hour", "1", "--run", "xeon-2cpu-smollm2-135m-float32", "--utilisation", "2"], "utilisation is a share"),
+    ],
+)
+def test_cost_refuses_with_a_sentence(no_load, arguments, word):
+    sentence(shapelab("cost", "5x5", *arguments), word)

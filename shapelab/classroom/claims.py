@@ -14,6 +14,7 @@ from shapelab.measure.record import Measurement, Repeat, Run
 from shapelab.measure.recorded import reported
 from shapelab.predict.latency import LatencyModel
 from shapelab.request.shape import PRESETS
+from shapelab.theory import roofline
 from shapelab.theory.arithmetic import kv_bytes_per_token
 
 Verdict = Literal["holds", "does_not_hold", "not_measured"]
@@ -159,6 +160,47 @@ def tpot_slope(run: Run) -> tuple[float, tuple[float, float], tuple[Measurement,
     return *_difference(a, b, metrics.tpot_s, 1 / more), (a, b)
 
 
+def compute_and_memory(prefill: roofline.Verdict, decode: roofline.Verdict) -> Finding:
+    """C7, from the verdicts on a long prefill and on a decode step."""
+
+    def said(v: roofline.Verdict) -> str:
+        return f"{v.phase}: {', '.join(f'{name} {share:.0%}' for name, share in v.shares.items())} of {v.measured_s * 1e3:.1f} ms"
+
+    notes = " ".join((*prefill.notes, *decode.notes))
+    return _decided(
+        "C7", prefill.regime == "compute" and decode.regime == "memory", decode.shares["memory"],
+        f"{said(prefill)}; {said(decode)}",
+        f"Prefill is {prefill.regime}-bound and decode {decode.regime}-bound here, by the largest share of the measured time; "
+        f"{prefill.unexplained:.0%} and {decode.unexplained:.0%} are explained by none. {notes}".strip(),
+    )  # fmt: skip
+
+
+def physics_sets_the_price(measured: Sequence[Measurement], median_price_ratio: float) -> Finding:
+    """C10, from one shape measured at several batch sizes, and the median public ratio of output to input price."""
+    ratios = {m.batch_size: cost_ratio(m) for m in measured if m.output_tokens > 1}
+    if 1 not in ratios:
+        claim = next(claim for claim in _ELSEWHERE if claim.id == "C10")
+        return _finding(claim, "-", "not_measured", "It is decided at batch 1, by a shape of 2 output tokens or more.")
+    shown = ", ".join(
+        f"{ratio:.1f} at batch {batch} ({low:.1f} to {high:.1f})" for batch, (ratio, (low, high)) in sorted(ratios.items())
+    )
+    alone = ratios[1][0]
+    below = [batch for batch, (ratio, _) in sorted(ratios.items()) if ratio < median_price_ratio]
+    fell = f"From batch {below[0]} on it is below the price ratio here. " if below and below[0] > 1 else ""
+    return _decided(
+        "C10", alone >= median_price_ratio, alone,
+        f"an output token takes the machine time of so many input tokens: {shown}; median public price ratio {median_price_ratio:.1f}",
+        f"At batch 1 the machine's ratio must reach the price ratio. {fell}A batch shares decode's weight reads, so what physics "
+        "explains of a price depends on the batch that a provider runs.",
+    )  # fmt: skip
+
+
+def cost_ratio(m: Measurement) -> tuple[float, tuple[float, float]]:
+    """Machine time of an output token in input tokens, and its interval: (TPOT / B) / (TTFT / (B S)) = TPOT x S / TTFT."""
+    ratio, (low, high) = write_to_read_ratio(m)  # takes the whole step for a token: a batch shares it
+    return ratio / m.batch_size, (low / m.batch_size, high / m.batch_size)
+
+
 def leader(run: Run, metric, lesson: str) -> tuple[str, str]:
     """The shape with the highest median, and the lesson; or a warning instead, where another's interval overlaps."""
     order = sorted(run.measurements, key=lambda m: m.median(metric), reverse=True)
@@ -188,7 +230,7 @@ class _Claim:
     claim: str
     reported: str
     needs: tuple[str, ...]
-    decide: Callable[[Run], Finding]
+    decide: Callable[[Run], Finding] | None = None
     by_input: bool = False
 
 
@@ -208,6 +250,10 @@ _CLAIMS = (
     _Claim("C9", "The KV cache grows with every token, and decode slows with it.",
            _REPORTED["C9"], (), decode_slows_with_context),
 )  # fmt: skip
+_ELSEWHERE = (
+    _Claim("C7", "Prefill is compute-bound, decode is memory-bandwidth-bound.", _REPORTED["C7"], ()),
+    _Claim("C10", "Output tokens are priced above input tokens because of the physics.", _REPORTED["C10"], ()),
+)  # decided by more than a run: see compute_and_memory, physics_sets_the_price
 THREE_SHAPES = ("C1", "C2", "C3", "C4", "C6")
 FOUR_NUMBERS = ("C5", "C6", "C8", "C9")
 
@@ -332,7 +378,7 @@ def _finding(claim: _Claim, measured: str, verdict: Verdict, why: str, value: fl
 
 
 def _decided(number: str, holds: bool, value: float, measured: str, why: str) -> Finding:
-    claim = next(claim for claim in _CLAIMS if claim.id == number)
+    claim = next(claim for claim in (*_CLAIMS, *_ELSEWHERE) if claim.id == number)
     return _finding(claim, measured, "holds" if holds else "does_not_hold", why, value)
 
 

@@ -13,7 +13,10 @@ from shapelab.errors import ShapelabError
 from shapelab.measure import metrics
 from shapelab.measure.record import Measurement
 from shapelab.request.shape import RequestShape
-from shapelab.theory.arithmetic import kv_bytes_per_token
+from shapelab.theory.arithmetic import decode_flops, kv_bytes_per_token, parameter_count, weight_bytes, weights_read
+from shapelab.theory.hardware import gpu
+from shapelab.theory.model_spec import ModelSpec
+from shapelab.theory.roofline import HELPS
 
 
 @dataclass(frozen=True)
@@ -361,6 +364,158 @@ def check_cheaper_token(answer, one: Measurement, many: Measurement) -> Feedback
             (batch, "It would be the batch size if a larger batch took no longer. It does."),
         ],
         tolerance=5e-3,
+    )  # fmt: skip
+
+
+def check_talk_floor(answer) -> Feedback:
+    """Notebook 04: milliseconds a decode step of TinyLlama in 16 bits needs on a T4, at least."""
+    spec, t4 = ModelSpec.from_config("tinyllama"), gpu("T4").device("float16")
+    right = weights_read(spec) * 2 / t4.bytes_per_s * 1e3
+    return check_number(
+        answer, right,
+        f"{weights_read(spec) * 2 / 1e9:.2f} GB at 320 GB/s. The input embedding is a look-up: one row of it is read, not all.",
+        [
+            (parameter_count(spec) * 2 / t4.bytes_per_s * 1e3, "Almost: the input embedding is looked up, not read whole. Take its V x h numbers off (it is not tied)."),
+            (right / 1e3, "That is in seconds; milliseconds are wanted."),
+            (right / 2, "A number takes 2 bytes in 16 bits."),
+            (right * 2, "That is for 32-bit numbers. In 16 bits a number takes 2 bytes."),
+            (decode_flops(spec, 1) / t4.flops_per_s * 1e3, "That is the arithmetic's time. Bytes over bandwidth is asked, and it is the longer one."),
+        ],
+        tolerance=5e-3,
+    )  # fmt: skip
+
+
+def check_regime(answer, right: str, why: str) -> Feedback:
+    """Notebook 04: one of compute, memory, overhead."""
+    if answer is ...:
+        return NOT_TRIED
+    named = str(answer).strip().lower().removesuffix("-bound").removesuffix(" bound")
+    if named not in HELPS:
+        return Feedback(False, f"One of {', '.join(HELPS)} is wanted, as text.")
+    if named == right:
+        return Feedback(True, why)
+    return Feedback(
+        False, f"If it were {named}-bound, the time would be near that floor. Put the measured time beside each floor."
+    )
+
+
+def check_critical_batch(answer) -> Feedback:
+    """Notebook 04: from which batch on a decode step on an H100 SXM in 16 bits is compute-bound, weights only."""
+    h100 = gpu("H100-SXM").device("float16")
+    right = h100.flops_per_s / h100.bytes_per_s
+    return check_number(
+        answer, right,
+        "2 FLOPs for each weight and sequence, 2 bytes for each weight: the twos cancel, and the ridge point is left.",
+        [
+            (right * 2, "Each weight is multiplied and added: 2 FLOPs for each sequence."),
+            (right / 2, "A weight in 16 bits is 2 bytes."),
+            (h100.flops_per_s / 1e12, "That is the peak alone. Divide by the bandwidth, both in base units."),
+            (right / 1e3, "Check the units: TFLOP/s are 10^12, GB/s are 10^9."),
+        ],
+        tolerance=0.01,
+    )  # fmt: skip
+
+
+def check_llama_kv(answer) -> Feedback:
+    """Notebook 06: bytes of KV cache a token in Llama 3 8B, in 16 bits."""
+    spec = ModelSpec.from_config("llama-3-8b")
+    right = kv_bytes_per_token(spec)
+    return check_number(
+        answer, right,
+        "2 x 32 layers x 8 KV heads x 128 numbers x 2 bytes. With 32 KV heads it would be four times as much.",
+        [
+            (right * 4, "You counted query heads (32). The cache holds KV heads: 8."),
+            (right / 2, "Both keys and values are kept, and a number takes 2 bytes. One of the twos is missing."),
+            (right / 4, "Keys and values are two, and a number takes 2 bytes: both twos are missing."),
+            (right / 32, "That is one layer. Each of the 32 layers keeps its own."),
+            (right * 2, "A number takes 2 bytes in 16 bits."),
+        ],
+        tolerance=1e-9,
+    )  # fmt: skip
+
+
+def check_requests_that_fit(answer) -> Feedback:
+    """Notebook 06: requests of 2,048 tokens beside Llama 3 8B in 16 bits on an A10G, activations left out."""
+    spec, usable = ModelSpec.from_config("llama-3-8b"), gpu("A10G").usable_bytes
+    room, one = usable - weight_bytes(spec), 2048 * kv_bytes_per_token(spec)
+    right = int(room // one)
+    return check_number(
+        answer, right,
+        f"{room / 1e9:.2f} GB are left beside the weights, and a request takes {one / 1e9:.3f} GB.",
+        [
+            (room / one, "A request fits or it does not: round down."),
+            (math.ceil(room / one), "The last one does not fit whole: round down."),
+            (int(usable // one), "The weights take their place, too. Take them off first."),
+            (int((24e9 - weight_bytes(spec)) // one), "24 GB is what is sold. Use usable_bytes: some of it is not yours."),
+            (int(room // (one * 4)), "You counted 32 KV heads; Llama 3 8B has 8."),
+        ],
+        tolerance=1e-9,
+    )  # fmt: skip
+
+
+def check_prefix_saving(answer, full: Measurement, hit: Measurement) -> Feedback:
+    """Notebook 06: the share of TTFT that a cached prefix saves."""
+    a, b = full.median(metrics.ttft_s), hit.median(metrics.ttft_s)
+    return check_number(
+        answer, 1 - b / a,
+        "The cached tokens are not read again; only the new ones are, and they look at the cached ones.",
+        [
+            (b / a, "That is the share that is left. What is saved is the rest."),
+            (a / b, "That is how many times faster it is. The share saved is 1 - hit / full."),
+            ((1 - b / a) * 100, "As a share, between 0 and 1, not in per cent."),
+            (1 - hit.input_tokens / full.input_tokens, "That is the share of tokens. Time is asked: a pass has a fixed cost that no cache saves."),
+            (1 - hit.median(metrics.total_s) / full.median(metrics.total_s), "That is the total. Decode takes as long as before: use TTFT."),
+        ],
+        tolerance=5e-3,
+    )  # fmt: skip
+
+
+def check_cached_bill(answer) -> Feedback:
+    """Notebook 07: input 1.25, cached 0.625, output 10 USD a million: 262,960 prompt tokens, 257,955 of them cached, 1,744 out."""
+    prompt, cached, out = 262_960, 257_955, 1_744
+    right = ((prompt - cached) * 1.25 + cached * 0.625 + out * 10) / 1e6
+    return check_number(
+        answer, right,
+        "Cached tokens are part of the prompt: they are billed once, at their own price.",
+        [
+            ((prompt * 1.25 + cached * 0.625 + out * 10) / 1e6, "The cached tokens are in your sum twice. They are part of the prompt: take them off first."),
+            ((prompt * 1.25 + out * 10) / 1e6, "The cached tokens have a lower price of their own."),
+            (((prompt - cached) * 1.25 + out * 10) / 1e6, "Cached tokens are cheap, not free."),
+            (right * 1e6, "Prices are per million tokens: divide."),
+        ],
+        tolerance=1e-5,
+    )  # fmt: skip
+
+
+def check_machine_request(answer) -> Feedback:
+    """Notebook 07: USD of a request of 2.4 s in a batch of 8, on a machine of 0.35 USD an hour that works half of its hours."""
+    right = 2.4 * 0.35 / 3600 / 0.5 / 8
+    return check_number(
+        answer, right,
+        "The batch's seconds, shared by its 8 requests; the idle half of the hours is paid as well.",
+        [
+            (right * 8, "The 8 requests of the batch share the machine's time."),
+            (right / 2, "Idle hours are paid, too. At half utilisation each busy second costs twice."),
+            (right * 8 / 2, "The 8 requests share the time, and idle hours are paid, too."),
+            (right * 3600, "The price is for an hour of 3,600 seconds."),
+            (right / 4, "Utilisation makes it dearer, not cheaper: divide by it."),
+        ],
+        tolerance=1e-3,
+    )  # fmt: skip
+
+
+def check_break_even(answer) -> Feedback:
+    """Notebook 07: the output:input price ratio from which on rag (1,205 in, 24 out) is cheaper than chat (60 in, 80 out)."""
+    right = (1205 - 60) / (80 - 24)
+    return check_number(
+        answer, right,
+        "1205 + 24 r = 60 + 80 r. Public ratios lie below it, so at list prices rag is the dearer one.",
+        [
+            (1 / right, "Turn it over: output price over input price."),
+            (1205 / 24, "Both requests have both kinds of tokens. Set the two bills equal and solve for the ratio."),
+            ((1205 - 60) / 80, "Rag writes 24 tokens, too: only 80 - 24 are the difference."),
+        ],
+        tolerance=0.01,
     )  # fmt: skip
 
 

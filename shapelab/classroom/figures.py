@@ -10,6 +10,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator
 
 from shapelab.measure import metrics
 from shapelab.measure.record import Measurement, Run
+from shapelab.theory.roofline import Verdict
 
 _PALETTE = sns.color_palette("colorblind").as_hex()
 PREFILL, DECODE, OVERHEAD = _PALETTE[0], _PALETTE[1], _PALETTE[7]
@@ -148,7 +149,7 @@ def along(run: Run, number: str, shown: Sequence[str] = ("ttft_s", "tpot_s"), mo
             axis.plot(*zip(*kept, strict=True), color=color, linestyle="--", linewidth=1.2, label="predicted")
             axis.legend(frameon=False, fontsize=9)
         axis.set_ylim(0, axis.get_ylim()[1] * 1.08)
-        axis.set_xlim(left=0)
+        axis.set_xlim(left=-0.02 * max(values))  # a point at 0 is drawn whole
         axis.set_xlabel(_LINE_TITLES[number])
         axis.set_ylabel(label)
         _clean(axis)
@@ -205,6 +206,53 @@ def starving(points: Sequence[tuple[int, float]], about: str, kind: str = "measu
     axis.set_xlabel("input tokens")
     axis.set_ylabel("prefill tokens a second")
     axis.set_title("A short prompt does not use the machine", loc="left", fontsize=12)
+    _clean(axis)
+    caption(figure, kind, about)
+    return figure
+
+
+def regimes(verdicts: dict[str, Verdict], about: str, kind: str = "measured") -> Figure:
+    """Each pass as a bar of 100 %: overhead, the longer of arithmetic and bytes, and what neither explains."""
+    figure, axis = plt.subplots(figsize=(9, 1.5 + 0.5 * len(verdicts)), layout="constrained")
+    for row, verdict in enumerate(verdicts.values()):
+        shares = verdict.shares
+        compute = shares["compute"] >= shares["memory"]
+        floor = max(shares["compute"], shares["memory"])
+        parts = [(shares["overhead"], OVERHEAD, "overhead", ""), (floor, PREFILL if compute else DECODE, "arithmetic" if compute else "bytes", ""),
+                 (verdict.unexplained, "white", "", "///")]  # fmt: skip
+        left = 0.0
+        for share, color, name, hatch in parts:
+            axis.barh(row, share * 100, left=left, color=color, hatch=hatch, edgecolor=_FAINT if hatch else color, height=0.6)
+            if name and share > 0.12:
+                axis.text(left + share * 50, row, f"{name} {share:.0%}", ha="center", va="center", fontsize=9, color="white")
+            left += share * 100
+    axis.set_yticks(
+        range(len(verdicts)), [f"{name}\n{v.measured_s * 1e3:,.1f} ms" for name, v in verdicts.items()], parse_math=False
+    )
+    axis.invert_yaxis()
+    axis.set_xlim(0, max(100.0, axis.get_xlim()[1]))
+    axis.set_xlabel("per cent of the measured time (hatched: kernels below the ceilings)")
+    axis.set_title("Where a pass spends its time", loc="left", fontsize=12)
+    _clean(axis)
+    caption(figure, kind, about)
+    return figure
+
+
+def cost_ratio(points: Sequence[tuple[int, float]], price_ratio: float, about: str, kind: str = "measured") -> Figure:
+    """Machine time of an output token in input tokens, over the batch size, beside the median public price ratio."""
+    figure, axis = plt.subplots(figsize=(9, 3.6), layout="constrained")
+    axis.plot(
+        [batch for batch, _ in points], [ratio for _, ratio in points], marker="o", color=DECODE, label="this machine's time"
+    )
+    axis.axhline(price_ratio, color=OVERHEAD, linestyle="--", label=f"median of public prices: {price_ratio:.1f}")
+    axis.set_xscale("log", base=2)
+    axis.set_xticks([batch for batch, _ in points], [str(batch) for batch, _ in points])
+    axis.minorticks_off()
+    axis.set_ylim(0, max(price_ratio, *(ratio for _, ratio in points)) * 1.1)
+    axis.set_xlabel("batch size")
+    axis.set_ylabel("input tokens for the cost of an output token")
+    axis.set_title("Why an output token costs more, and how much of that a batch takes away", loc="left", fontsize=12)
+    axis.legend(frameon=False, fontsize=9)
     _clean(axis)
     caption(figure, kind, about)
     return figure

@@ -54,16 +54,16 @@ def committed(key: str) -> str | None:
     return entry.get("answer") if isinstance(entry, dict) and isinstance(entry.get("answer"), str) else None
 
 
-def reveal(key: str, measured: str, lesson: str) -> Card:
-    """What was predicted, what was measured here, and what the difference teaches."""
+def reveal(key: str, measured: str, lesson: str, how: str = "Measured here") -> Card:
+    """What was predicted, what was measured (or computed: say `how`), and what the difference teaches."""
     predicted = committed(key)
     if predicted is None:
         first = "You committed no prediction. Next time do: a surprise needs an expectation."
     elif predicted == measured:
         first = f"You predicted {predicted}, and {predicted} it is."
     else:
-        first = f"You predicted {predicted}; measured here: {measured}."
-    text = f"{first} Measured here: {measured}. {lesson}" if predicted in (None, measured) else f"{first} {lesson}"
+        first = f"You predicted {predicted}; {how[:1].lower()}{how[1:]}: {measured}."
+    text = f"{first} {how}: {measured}. {lesson}" if predicted in (None, measured) else f"{first} {lesson}"
     return Card(text, escape(text))
 
 

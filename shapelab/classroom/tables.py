@@ -2,6 +2,8 @@
 
 from shapelab.classroom.html import Card, escape
 from shapelab.measure.record import Run
+from shapelab.predict.latency import LatencyModel
+from shapelab.theory.roofline import Verdict
 
 _COLUMNS = {
     "in": lambda v: f"{v['input_tokens']:,}",
@@ -32,6 +34,49 @@ def shapes_table(run: Run) -> Card:
     text = "\n".join("  ".join(cell.rjust(13) for cell in row) for row in (HEADINGS, *rows(run)))
     note = f"Measured: {run.environment.label}. {caption(run)}"
     return Card(f"{text}\n{note}", f"{html_table(HEADINGS, rows(run))}<small>{escape(note)}</small>")
+
+
+def terms_table(model: LatencyModel) -> Card:
+    """A fitted machine as a price list."""
+    body = [
+        (phase, term, "-" if start != start else f"{start:,.0f}", microseconds(seconds), each)  # NaN: it counts from nothing on
+        for phase, term, start, seconds, each in model.to_frame().itertuples(index=False)
+    ]
+    note = (
+        f"Fitted to {model.points} shapes: {model.environment.label}. From: tokens or sequences from which on the price counts."
+    )
+    text = "\n".join("  ".join(row) for row in body)
+    return Card(f"{text}\n{note}", f"{html_table(TERMS, body)}<small>{escape(note)}</small>")
+
+
+TERMS = ("phase", "term", "from", "microseconds", "for each")
+
+
+def microseconds(seconds: float) -> str:
+    value = seconds * 1e6
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def regimes_table(verdicts: dict[str, Verdict], about: str) -> Card:
+    """Measured time, the two floors, the overhead, and which of them explains most; in milliseconds and per cent."""
+    headings = ("pass", "measured ms", "arithmetic ms", "bytes ms", "overhead ms", "unexplained", "verdict")
+    body = []
+    for name, v in verdicts.items():
+        times = [f"{seconds * 1e3:,.1f}" for seconds in (v.measured_s, v.compute_s, v.memory_s, v.overhead_s)]
+        shares = v.shares
+        body.append(
+            (
+                name,
+                times[0],
+                *(f"{t} ({shares[k]:.0%})" for t, k in zip(times[1:], shares, strict=True)),
+                f"{v.unexplained:.0%}",
+                f"{v.regime}-bound{'' if v.clear else ', not clearly'}",
+            )
+        )
+    notes = [f"{name}: {note}" for name, v in verdicts.items() for note in v.notes]
+    note = f"Measured: {about}. Arithmetic and bytes: alone, at this machine's ceilings. Not clearly: more is unexplained than the verdict explains. {' '.join(notes)}".strip()
+    text = "\n".join("  ".join(row) for row in (headings, *body))
+    return Card(f"{text}\n{note}", f"{html_table(headings, body)}<small>{escape(note)}</small>")
 
 
 def frame_table(frame, note: str, formats: dict[str, str] | None = None) -> Card:

@@ -17,7 +17,7 @@ from shapelab.measure.record import Environment, Measurement, Repeat, Run, Skipp
 from shapelab.model.load import Lab, memory_available
 from shapelab.request.prompts import prompt_ids
 from shapelab.request.shape import RequestShape
-from shapelab.theory.arithmetic import kv_bytes_per_token
+from shapelab.theory.arithmetic import activation_bytes, kv_bytes_per_token
 
 WARM_UP_OUTPUT_TOKENS = 4  # at least 2, or the decode step would first run inside the measurement
 
@@ -144,19 +144,15 @@ def sweep(
 def memory_needed_bytes(lab: Lab, shape: RequestShape) -> int:
     """Bytes a run takes on top of the weights: the KV cache, and an upper estimate of what one prefill layer holds at once.
 
-    For each token that is processed: hidden states (about 6 h numbers), queries, keys and values, and the MLP's two
-    intermediates and their product (3 f); with cached tokens a mask of S x (cached + S); logits of the last position.
-    A margin of 30 % and 64 MB lies on top: measured peaks (smollm2-135m, float32, CPU, 1,000 to 7,000 tokens) were up to
-    1.3 times the plain sum, and 60 MB above it for short prompts.
+    With cached tokens a mask of S x (cached + S) comes on top. A margin of 30 % and 64 MB is added: measured peaks
+    (smollm2-135m, float32, CPU, 1,000 to 7,000 tokens) were up to 1.3 times the plain sum, and 60 MB above it for short
+    prompts.
     """
-    spec, size, rows = lab.spec, lab.dtype.itemsize, shape.batch_size
-    cache = kv_bytes_per_token(spec, size) * rows * (shape.prompt_tokens + shape.output_tokens)
-    pass_tokens = max(shape.input_tokens, shape.cached_tokens)
-    wide = getattr(lab.model.config, "intermediate_size", None) or 4 * spec.hidden_size
-    heads = (spec.num_attention_heads + 2 * spec.num_key_value_heads) * spec.head_dim
-    activations = rows * pass_tokens * (6 * spec.hidden_size + heads + 3 * wide) * size
+    size, rows = lab.dtype.itemsize, shape.batch_size
+    cache = kv_bytes_per_token(lab.spec, size) * rows * (shape.prompt_tokens + shape.output_tokens)
+    activations = activation_bytes(lab.spec, max(shape.input_tokens, shape.cached_tokens), rows, size)
     mask = shape.input_tokens * shape.prompt_tokens * size if shape.cached_tokens else 0
-    return int(1.3 * (cache + activations + mask + 2 * rows * spec.vocab_size * size) + 64e6)
+    return int(1.3 * (cache + activations + mask) + 64e6)
 
 
 def _point(lab, shape, repeats, seed, clock, watch) -> Measurement | Skipped:

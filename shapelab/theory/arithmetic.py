@@ -94,6 +94,18 @@ def weights_read(spec: ModelSpec, tokens: int = 1) -> float:
     return parameter_count(spec) - (0 if spec.tie_word_embeddings else _embedding(spec)) - unread
 
 
+def activation_bytes(spec: ModelSpec, tokens: int, batch_size: int = 1, dtype: str | float = "float16") -> float:
+    """An estimate of what one layer of a pass holds at once, besides weights and cache; other layers reuse it.
+
+    For each token: hidden states (about 6 h numbers), queries, keys and values, the MLP's two intermediates and their
+    product (3 f); and the logits of the last position. For an allocator's waste add 30 % (see measure.experiment).
+    """
+    numbers = 6 * spec.hidden_size + (spec.num_attention_heads + 2 * spec.num_key_value_heads) * spec.head_dim
+    numbers += 3 * spec.intermediate_size
+    rows = whole("batch_size", batch_size, 1)
+    return rows * (whole("tokens", tokens, 1) * numbers + 2 * spec.vocab_size) * bytes_per_number(dtype)
+
+
 def whole(name: str, value: int, least: int) -> int:
     """A count that makes sense, or a sentence."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= 10**10:

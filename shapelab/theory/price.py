@@ -142,12 +142,12 @@ def billed_usd(
     cached, written = whole("cached_prompt_tokens", cached_prompt_tokens, 0), whole("cache_write_tokens", cache_write_tokens, 0)
     if cached > prompt:
         raise ShapelabError(f"{cached:,} cached tokens cannot be among {prompt:,} prompt tokens; request_usd adds them on top.")
-    usd_input, usd_cached, usd_written, usd_output = _usd_per_million(price, prompt + written)
+    usd_input, usd_cached, usd_written, usd_output = usd_per_million(price, prompt + written)
     return ((prompt - cached) * usd_input + cached * usd_cached + written * usd_written + output * usd_output) / 1e6
 
 
-def _usd_per_million(price: Price, prompt_tokens: int) -> tuple[float, float, float, float]:
-    """Of input, cached, written and output tokens, for a prompt of this length: exactly at the threshold is still base."""
+def usd_per_million(price: Price, prompt_tokens: int) -> tuple[float, float, float, float]:
+    """USD per million input, cached, written and output tokens, for a prompt of this length: exactly at the threshold is still base."""
     base, written = price.usd_per_million_input_tokens, price.usd_per_million_cache_write_tokens
     written = base if written is None else written
     usd, cached, output = base, price.usd_per_million_cached_input_tokens, price.usd_per_million_output_tokens

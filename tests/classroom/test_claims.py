@@ -4,10 +4,22 @@ import json
 
 import pytest
 
-from shapelab.classroom.claims import FOUR_NUMBERS, as_records, claims_table, findings, leader, tpot_slope, write_to_read_ratio
+from shapelab.classroom.claims import (
+    FOUR_NUMBERS,
+    as_records,
+    claims_table,
+    compute_and_memory,
+    cost_ratio,
+    findings,
+    leader,
+    physics_sets_the_price,
+    tpot_slope,
+    write_to_read_ratio,
+)
 from shapelab.measure import metrics
 from shapelab.measure.record import Environment, Measurement, Repeat, Run
 from shapelab.request.shape import PRESETS, RequestShape
+from shapelab.theory import roofline
 from shapelab.theory.model_spec import ModelSpec
 
 HERE = Environment(
@@ -327,3 +339,67 @@ def test_predicted_stands_beside_measured():
     assert (
         "predicted" in claims_table(found)._repr_html_() and "predicted" not in claims_table(findings(make_run({})))._repr_html_()
     )
+
+
+def passes(prefill_s, prefill_floor, decode_s, decode_floor, overhead_s=0.005, doubling=(None, None)):
+    return (
+        roofline.verdict("prefill", prefill_s, prefill_floor, overhead_s, doubling[0]),
+        roofline.verdict("decode", decode_s, decode_floor, overhead_s, doubling[1]),
+    )
+
+
+@pytest.mark.parametrize(
+    "prefill,decode,overhead,verdict,word",
+    [
+        (
+            roofline.Floor(0.8, 0.02),
+            roofline.Floor(0.001, 0.018),
+            0.005,
+            "holds",
+            "Prefill is compute-bound and decode memory-bound",
+        ),
+        (roofline.Floor(0.8, 0.02), roofline.Floor(0.001, 0.018), 0.030, "does_not_hold", "decode overhead-bound"),
+        (roofline.Floor(0.02, 0.3), roofline.Floor(0.001, 0.018), 0.005, "does_not_hold", "Prefill is memory-bound"),
+        (roofline.Floor(0.8, 0.02), roofline.Floor(0.03, 0.018), 0.005, "does_not_hold", "decode compute-bound"),
+    ],
+)
+def test_c7_by_the_largest_shares(prefill, decode, overhead, verdict, word):
+    found = compute_and_memory(*passes(1.2, prefill, 0.036, decode, overhead))
+    assert found.id == "C7" and found.verdict == verdict and word in found.why
+    assert "of 1200.0 ms" in found.measured and "of 36.0 ms" in found.measured
+
+
+def test_c7_says_what_speaks_against_it():
+    floors = roofline.Floor(0.8, 0.02), roofline.Floor(0.001, 0.018)
+    found = compute_and_memory(*passes(1.2, floors[0], 0.036, floors[1], doubling=(1.1, 1.0)))
+    assert "does not look compute-bound" in found.why
+
+
+def batches(**tpots):
+    """256x16 at several batch sizes: a prefill of 0.25 s for each sequence, and the steps given."""
+    shapes = {f"b{size}": RequestShape(256, 16, int(size)) for size in (name[1:] for name in tpots)}
+    return make_run({f"b{name[1:]}": [(0.25 * int(name[1:]), tpot)] * 2 for name, tpot in tpots.items()}, **shapes).measurements
+
+
+def test_the_cost_ratio_is_shared_by_the_batch():
+    one, four = batches(b1=0.04, b4=0.06)
+    assert cost_ratio(one)[0] == pytest.approx(0.04 * 256 / 0.25)
+    assert cost_ratio(four)[0] == pytest.approx((0.06 / 4) / (1.0 / (4 * 256)))
+    assert cost_ratio(four)[1] == pytest.approx((15.36, 15.36))
+
+
+@pytest.mark.parametrize("median,verdict", [(40.9, "holds"), (41.0, "does_not_hold")])
+def test_c10_at_batch_1(median, verdict):
+    found = physics_sets_the_price(batches(b1=0.04, b16=0.1), median)
+    assert found.id == "C10" and found.verdict == verdict and found.value == pytest.approx(40.96)
+    assert "41.0 at batch 1" in found.measured and "6.4 at batch 16" in found.measured and f"{median:.1f}" in found.measured
+    assert ("From batch 16 on it is below" in found.why) == (verdict == "holds")
+
+
+def test_c10_needs_batch_1():
+    assert physics_sets_the_price(batches(b4=0.05), 4.0).verdict == "not_measured"
+
+
+def test_a_run_alone_decides_neither():
+    found = findings(make_run(LIKE_A_TALK), ["C7", "C10"])
+    assert found == [], "they are not among the claims that a run decides"

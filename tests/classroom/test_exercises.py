@@ -29,6 +29,10 @@ READ_FEW, READ_MANY = measurement(64, 12, 0.1, 0.04), measurement(1064, 12, 1.1,
 BATCHES = [measurement(32, 11, 0.1 * b, tpot, b) for b, tpot in ((1, 0.04), (2, 0.041), (4, 0.05), (8, 0.08), (16, 0.0801))]
 
 
+def regime(answer):
+    return exercises.check_regime(answer, "overhead", "Both floors explain a twentieth.")
+
+
 def kv(answer):
     return exercises.check_kv_bytes(answer, toy_lab(), RAG)
 
@@ -55,6 +59,16 @@ PER_TOKEN = 2 * 2 * 2 * 16 * 8  # keys and values, 2 layers, 2 heads, 16 numbers
         (lambda a: exercises.check_batch_throughput(a, BATCHES[2]), 4 / 0.05),
         (lambda a: exercises.check_largest_batch(a, BATCHES), 8),
         (lambda a: exercises.check_cheaper_token(a, BATCHES[0], BATCHES[3]), 0.04 / (0.08 / 8)),
+        (exercises.check_talk_floor, (1_100_048_384 - 32_000 * 2_048) * 2 / 320e9 * 1e3),
+        (regime, "overhead"),
+        (regime, "Overhead-bound"),
+        (exercises.check_critical_batch, 989e12 / 3350e9),
+        (exercises.check_llama_kv, 131_072),
+        (exercises.check_requests_that_fit, 27),
+        (lambda a: exercises.check_prefix_saving(a, READ_MANY, READ_FEW), 1 - 0.1 / 1.1),
+        (exercises.check_cached_bill, 0.184918125),
+        (exercises.check_machine_request, 2.4 / 8 * 0.35 / 3600 / 0.5),
+        (exercises.check_break_even, 1145 / 56),
     ],
 )
 def test_right_and_untried(check, right):
@@ -65,6 +79,31 @@ def test_right_and_untried(check, right):
 @pytest.mark.parametrize(
     "check,wrong,word",
     [
+        (exercises.check_talk_floor, 1_100_048_384 * 2 / 320e9 * 1e3, "looked up"),
+        (exercises.check_talk_floor, 0.006465, "milliseconds are wanted"),
+        (exercises.check_talk_floor, 12.93, "32-bit"),
+        (regime, "memory", "each floor"),
+        (regime, "latency", "One of compute, memory, overhead"),
+        (regime, 7, "One of compute"),
+        (exercises.check_critical_batch, 590.4, "2 FLOPs"),
+        (exercises.check_critical_batch, 147.6, "2 bytes"),
+        (exercises.check_llama_kv, 524_288, "query heads"),
+        (exercises.check_llama_kv, 65_536, "twos is missing"),
+        (exercises.check_llama_kv, 4_096, "one layer"),
+        (exercises.check_requests_that_fit, 87, "weights take their place"),
+        (exercises.check_requests_that_fit, 28, "round down"),
+        (exercises.check_requests_that_fit, 29, "24 GB is what is sold"),
+        (exercises.check_requests_that_fit, 6, "32 KV heads"),
+        (lambda a: exercises.check_prefix_saving(a, READ_MANY, READ_FEW), 0.1 / 1.1, "share that is left"),
+        (lambda a: exercises.check_prefix_saving(a, READ_MANY, READ_FEW), 11.0, "times faster"),
+        (lambda a: exercises.check_prefix_saving(a, READ_MANY, READ_FEW), 1 - 64 / 1064, "share of tokens"),
+        (exercises.check_cached_bill, 0.507365, "twice"),
+        (exercises.check_cached_bill, 0.34614, "lower price"),
+        (exercises.check_cached_bill, 0.02369625, "not free"),
+        (exercises.check_machine_request, 0.000466667, "share the machine"),
+        (exercises.check_machine_request, 2.91667e-5, "Idle hours"),
+        (exercises.check_break_even, 56 / 1145, "Turn it over"),
+        (exercises.check_break_even, 14.3125, "80 - 24"),
         (lambda a: exercises.check_marginal_read(a, READ_FEW, READ_MANY), 0.001, "seconds"),
         (lambda a: exercises.check_marginal_read(a, READ_FEW, READ_MANY), 1100 / 1064, "fixed cost"),
         (lambda a: exercises.check_marginal_read(a, READ_FEW, READ_MANY), 1000 / 1064, "differ by 1,000"),

@@ -11,6 +11,7 @@ from shapelab.classroom import figures
 from shapelab.classroom.figures import DECODE, OVERHEAD, PREFILL, alt_text, read_and_write, step_times, timelines
 from shapelab.measure import metrics
 from shapelab.request.shape import RequestShape
+from shapelab.theory.roofline import Floor, verdict
 from tests.classroom.test_claims import make_run
 
 POINTS = {
@@ -143,7 +144,7 @@ def test_along_shows_medians_intervals_and_what_is_held():
     assert bars_of_error[0].get_segments()[0][:, 1].tolist() == pytest.approx([0.1, 0.2])
     ((milliseconds, _, _),) = [container.lines for container in second.containers]
     assert list(milliseconds.get_ydata()) == pytest.approx([45, 50])
-    assert first.get_ylim()[0] == first.get_xlim()[0] == 0, "from zero, or a small change looks large"
+    assert first.get_ylim()[0] == 0 and -50 < first.get_xlim()[0] <= 0, "from zero, or a small change looks large"
     assert (first.get_ylabel(), second.get_ylabel()) == ("TTFT in seconds", "TPOT in milliseconds")
     assert "held: 11 output tokens, 0 cached tokens, batch 1" in words(figure) and "measured: toy" in words(figure)
     assert drawn(figure) > 1000
@@ -180,3 +181,24 @@ def test_starving():
     (axis,) = figure.axes
     assert list(axis.lines[0].get_xdata()) == [25, 1205] and axis.get_ylim()[0] == 0
     assert "1,205" in words(figure) and "predicted: toy" in words(figure)
+
+
+def test_regimes_stack_to_100_per_cent():
+    verdicts = {
+        "prefill": verdict("prefill", 1.0, Floor(0.6, 0.1), 0.1),
+        "step": verdict("decode", 0.04, Floor(0.001, 0.02), 0.008),
+        "too fast": verdict("decode", 0.01, Floor(0.001, 0.02), 0.0),
+    }
+    figure = figures.regimes(verdicts, "toy, a machine")
+    found = bars(figure)
+    assert [round(width) for _, width, _ in found[:3]] == [10, 60, 30] and found[1][2] == PREFILL
+    assert [round(width) for _, width, _ in found[3:6]] == [20, 50, 30] and found[4][2] == DECODE and found[3][2] == OVERHEAD
+    assert round(found[7][1]) == 200 and figure.axes[0].get_xlim()[1] >= 200, "above its floor a bar is drawn whole"
+    assert "arithmetic 60%" in words(figure) and "bytes 50%" in words(figure) and "measured: toy, a machine" in words(figure)
+
+
+def test_cost_ratio():
+    figure = figures.cost_ratio([(1, 40.0), (16, 5.0)], 4.0, "toy")
+    line, prices = figure.axes[0].lines
+    assert list(line.get_xdata()) == [1, 16] and list(line.get_ydata()) == [40, 5] and set(prices.get_ydata()) == {4.0}
+    assert "median of public prices: 4.0" in words(figure) and "measured: toy" in words(figure)

@@ -1,0 +1,50 @@
+"""Machine-hours to USD a token: what a request costs on a machine that is rented by the hour and kept busy with its like."""
+
+from dataclasses import dataclass
+
+from shapelab.errors import ShapelabError
+from shapelab.predict.latency import LatencyModel
+from shapelab.request.shape import RequestShape
+
+
+@dataclass(frozen=True)
+class MachineCost:
+    """USD of one request among a batch of equal ones, split where the machine's time is split: prefill and decode.
+
+    usd_per_million_output_tokens  of the tokens that decode steps write, N - 1 for each request; None at N = 1
+    """
+
+    shape: RequestShape
+    usd_per_hour: float
+    utilisation: float
+    usd_per_request: float
+    usd_per_million_input_tokens: float
+    usd_per_million_output_tokens: float | None
+
+    @property
+    def output_to_input_ratio(self) -> float | None:
+        """How many input tokens' machine time an output token takes: TPOT x S / TTFT. No price enters."""
+        output = self.usd_per_million_output_tokens
+        return None if output is None else output / self.usd_per_million_input_tokens
+
+
+def machine_cost(model: LatencyModel, shape: RequestShape, usd_per_hour: float, utilisation: float = 1.0) -> MachineCost:
+    """USD from time: the batch's seconds, shared by its B requests, at a price an hour.
+
+    usd_per_hour  of the whole machine
+    utilisation   share of the paid hours in which it works, above 0 to 1: idle hours are paid by the requests there are
+
+    Taken is static batching of equal requests; engines that mix prefill and decode share a little more.
+    """
+    if not 0 <= usd_per_hour < float("inf"):
+        raise ShapelabError(f"usd_per_hour must be a number of at least 0, not {usd_per_hour}.")
+    if not 0 < utilisation <= 1:
+        raise ShapelabError(f"utilisation is a share of the hours, above 0 and up to 1, not {utilisation}.")
+    expected = model.predict(shape)
+    usd_per_s = usd_per_hour / 3600 / utilisation
+    prefill, decode = expected.ttft_s * usd_per_s, (expected.total_s - expected.ttft_s) * usd_per_s
+    written = shape.batch_size * (shape.output_tokens - 1)
+    return MachineCost(
+        shape, usd_per_hour, utilisation, (prefill + decode) / shape.batch_size,
+        prefill / (shape.batch_size * shape.input_tokens) * 1e6, decode / written * 1e6 if written else None,
+    )  # fmt: skip
