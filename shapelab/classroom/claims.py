@@ -25,6 +25,14 @@ _FOUR = {
     "cached_tokens": "cached tokens",
     "batch_size": "batch size",
 }
+# What each number is expected to move, the plainest first. Output tokens cannot move TTFT: two ranges that lie apart there
+# would be chance.
+_MOVES = {
+    "input_tokens": (metrics.ttft_s, metrics.total_s),
+    "output_tokens": (metrics.total_s,),
+    "cached_tokens": (metrics.tpot_s, metrics.ttft_s),
+    "batch_size": (metrics.tpot_s, metrics.ttft_s),
+}
 _TIMES = {metrics.ttft_s: "TTFT", metrics.tpot_s: "TPOT", metrics.total_s: "total"}
 
 
@@ -105,10 +113,12 @@ def small_requests_starve_the_hardware(run: Run) -> Finding:
 def writing_costs_more_than_reading(run: Run) -> Finding:
     read, read_ends, (short, long) = _marginal(run, "input_tokens", 1000)
     write, write_ends, (few, many) = _marginal(run, "output_tokens", 200)
+    if write <= 0:
+        raise _NotMeasured(f"{many.name} took no longer than {few.name}: measure again, on a quieter machine.")
     return _decided(
         "C5", read < 0.25 * write, read / write,
-        f"+1,000 input tokens {read:.2f} s ({read_ends[0]:.2f} to {read_ends[1]:.2f}), +200 output tokens {write:.2f} s "
-        f"({write_ends[0]:.2f} to {write_ends[1]:.2f})",
+        f"+1,000 input tokens {read:.2f} s ({short.interval_kind} {read_ends[0]:.2f} to {read_ends[1]:.2f}), +200 output tokens "
+        f"{write:.2f} s ({few.interval_kind} {write_ends[0]:.2f} to {write_ends[1]:.2f})",
         f"Reading the thousand takes {read / write:.0%} of writing the two hundred; less than 25 % is needed. From the totals of "
         f"{short.name} and {long.name}, and of {few.name} and {many.name}.",
     )  # fmt: skip
@@ -118,7 +128,7 @@ def four_numbers(run: Run) -> Finding:
     said, moved = [], 0
     for number, words in _FOUR.items():
         low, high = _ends_of_line(run, number)
-        found = [metric for metric in _TIMES if _apart(low, high, metric)]
+        found = [metric for metric in _MOVES[number] if _apart(low, high, metric)]
         if found:
             moved += 1
             shown = found[0]
@@ -139,7 +149,7 @@ def decode_slows_with_context(run: Run) -> Finding:
     held, formula = _kv_bytes(run)
     return _decided(
         "C9", low > 0 and held == formula, slope,
-        f"each 1,000 tokens of context add {slope * 1e6:.3g} ms to TPOT ({low * 1e6:.3g} to {high * 1e6:.3g}); "
+        f"each 1,000 tokens of context add {slope * 1e6:.3g} ms to TPOT ({a.interval_kind} {low * 1e6:.3g} to {high * 1e6:.3g}); "
         f"{held:,.0f} bytes of KV cache a token",
         f"From {a.name} and {b.name}. The slope's interval must lie above 0, and the cache must hold what the formula says: "
         f"{formula:,.0f} bytes a token.",
@@ -157,7 +167,7 @@ def tpot_slope(run: Run) -> tuple[float, tuple[float, float], tuple[Measurement,
         raise _NotMeasured("This run has no two shapes that differ in their context only.")
     a, b = line[0], line[-1]
     more = b.shape.prompt_tokens - a.shape.prompt_tokens
-    return *_difference(a, b, metrics.tpot_s, 1 / more), (a, b)
+    return *difference(a, b, metrics.tpot_s, 1 / more), (a, b)
 
 
 def compute_and_memory(prefill: roofline.Verdict, decode: roofline.Verdict) -> Finding:
@@ -182,7 +192,8 @@ def physics_sets_the_price(measured: Sequence[Measurement], median_price_ratio: 
         claim = next(claim for claim in _ELSEWHERE if claim.id == "C10")
         return _finding(claim, "-", "not_measured", "It is decided at batch 1, by a shape of 2 output tokens or more.")
     shown = ", ".join(
-        f"{ratio:.1f} at batch {batch} ({low:.1f} to {high:.1f})" for batch, (ratio, (low, high)) in sorted(ratios.items())
+        f"{ratio:.1f} at batch {batch} ({measured[0].interval_kind} {low:.1f} to {high:.1f})"
+        for batch, (ratio, (low, high)) in sorted(ratios.items())
     )
     alone = ratios[1][0]
     below = [batch for batch, (ratio, _) in sorted(ratios.items()) if ratio < median_price_ratio]
@@ -192,6 +203,19 @@ def physics_sets_the_price(measured: Sequence[Measurement], median_price_ratio: 
         f"an output token takes the machine time of so many input tokens: {shown}; median public price ratio {median_price_ratio:.1f}",
         f"At batch 1 the machine's ratio must reach the price ratio. {fell}A batch shares decode's weight reads, so what physics "
         "explains of a price depends on the batch that a provider runs.",
+    )  # fmt: skip
+
+
+def technique(name: str, off: Sequence[float], on: Sequence[float], unit: str = "ms", factor: float = 1e3) -> Finding:
+    """C11 for one technique: seconds in the phase it names, (median, low, high) with it off and on; they must not overlap."""
+    claim = next(claim for claim in _ELSEWHERE if claim.id == "C11")
+    shown = [f"{middle * factor:.1f} {unit} ({low * factor:.1f} to {high * factor:.1f})" for middle, low, high in (off, on)]
+    holds = on[2] < off[1]
+    return replace(
+        _finding(claim, f"{name}: off {shown[0]}, on {shown[1]}", "holds" if holds else "does_not_hold",
+                 f"Switched on, it must be faster beyond the intervals; they {'lie apart' if holds else 'do not lie apart that way'}. "
+                 "The other techniques of this claim are not decided here.", off[0] / on[0] if on[0] else None),
+        claim=f"{claim.claim} Here: {name}.",
     )  # fmt: skip
 
 
@@ -253,7 +277,8 @@ _CLAIMS = (
 _ELSEWHERE = (
     _Claim("C7", "Prefill is compute-bound, decode is memory-bandwidth-bound.", _REPORTED["C7"], ()),
     _Claim("C10", "Output tokens are priced above input tokens because of the physics.", _REPORTED["C10"], ()),
-)  # decided by more than a run: see compute_and_memory, physics_sets_the_price
+    _Claim("C11", "Each serving technique attacks one part of the shape.", _REPORTED["C11"], ()),
+)  # decided by more than a run: see compute_and_memory, physics_sets_the_price, technique
 THREE_SHAPES = ("C1", "C2", "C3", "C4", "C6")
 FOUR_NUMBERS = ("C5", "C6", "C8", "C9")
 
@@ -325,13 +350,20 @@ def _predicted_run(model: LatencyModel, run: Run) -> Run:
 
 
 def _predicted(model: LatencyModel, m: Measurement) -> Measurement:
+    """As if measured three times: at the low end, in the middle and at the high end of the predicted interval."""
     expected = model.predict(m.shape)
-    stamps = (0, round(expected.ttft_s * 1e9), round(expected.total_s * 1e9))
-    repeat = Repeat(
-        index=1, order=0, host_ns=stamps if m.output_tokens > 1 else stamps[:2], output_tokens=m.output_tokens,
-        kv_cache_bytes=m.repeats[0].kv_cache_bytes,
-    )  # fmt: skip
-    return m.model_copy(update={"repeats": (repeat,)})
+    ends = [expected.tpot_interval_s or (0, 0), expected.ttft_interval_s]
+    tpots, ttfts = [
+        (low, middle or 0, high) for (low, high), middle in zip(ends, (expected.tpot_s, expected.ttft_s), strict=True)
+    ]
+    repeats = []
+    for place, (ttft, tpot) in enumerate(zip(ttfts, tpots, strict=True)):
+        stamps = (0, round(ttft * 1e9), round((ttft + (m.output_tokens - 1) * tpot) * 1e9))
+        repeats.append(
+            Repeat(index=place + 1, order=place, host_ns=stamps if m.output_tokens > 1 else stamps[:2],
+                   output_tokens=m.output_tokens, kv_cache_bytes=m.repeats[0].kv_cache_bytes)
+        )  # fmt: skip
+    return m.model_copy(update={"repeats": tuple(repeats)})
 
 
 def _marginal(run: Run, number: str, more: int):
@@ -341,10 +373,10 @@ def _marginal(run: Run, number: str, more: int):
     if not pairs:
         raise _NotMeasured(f"This run has no two shapes that differ in {_FOUR[number]} only, by {more // 4:,} or more.")
     a, b = min(pairs, key=lambda pair: abs(getattr(pair[1], number) - getattr(pair[0], number) - more))
-    return *_difference(a, b, metrics.total_s, more / (getattr(b, number) - getattr(a, number))), (a, b)
+    return *difference(a, b, metrics.total_s, more / (getattr(b, number) - getattr(a, number))), (a, b)
 
 
-def _difference(a: Measurement, b: Measurement, metric, factor: float) -> tuple[float, tuple[float, float]]:
+def difference(a: Measurement, b: Measurement, metric, factor: float = 1.0) -> tuple[float, tuple[float, float]]:
     """How much more b takes than a, times a factor, and the range of that: ends against opposite ends."""
     (a_low, a_high), (b_low, b_high) = a.interval(metric), b.interval(metric)
     return factor * (b.median(metric) - a.median(metric)), (factor * (b_low - a_high), factor * (b_high - a_low))

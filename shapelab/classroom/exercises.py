@@ -356,7 +356,7 @@ def check_cheaper_token(answer, one: Measurement, many: Measurement) -> Feedback
     a, b, batch = one.median(metrics.tpot_s), many.median(metrics.tpot_s), many.batch_size
     return check_number(
         answer, a / (b / batch),
-        "The machine's second costs the same; a batch shares it. Nothing lowers the price of a token as much.",
+        "The machine's second costs the same; a batch shares it.",
         [
             (b / batch / a, "Turn it over: how many times *less* is asked."),
             (b / a, "That is how much longer each reader waits. The step's time is shared by the whole batch: divide by it first."),

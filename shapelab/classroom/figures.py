@@ -211,6 +211,24 @@ def starving(points: Sequence[tuple[int, float]], about: str, kind: str = "measu
     return figure
 
 
+def lines(
+    series: dict[str, Sequence[tuple[float, float]]], xlabel: str, ylabel: str, title: str, about: str, kind: str = "measured"
+) -> Figure:
+    """Several lines over one number, from zero, each with its own marker and its name at the end."""
+    figure, axis = plt.subplots(figsize=(9, 3.6), layout="constrained")
+    for (name, points), marker, color in zip(series.items(), "osD^v", sns.color_palette("colorblind")[2:], strict=False):
+        axis.plot(*zip(*points, strict=True), marker=marker, color=color)
+        axis.annotate(name, points[-1], xytext=(8, 0), textcoords="offset points", va="center", fontsize=9, parse_math=False)
+    axis.set_xlim(left=0, right=axis.get_xlim()[1] * 1.12)
+    axis.set_ylim(0, axis.get_ylim()[1] * 1.05)
+    axis.set_xlabel(xlabel)
+    axis.set_ylabel(ylabel)
+    axis.set_title(title, loc="left", fontsize=12)
+    _clean(axis)
+    caption(figure, kind, about)
+    return figure
+
+
 def regimes(verdicts: dict[str, Verdict], about: str, kind: str = "measured") -> Figure:
     """Each pass as a bar of 100 %: overhead, the longer of arithmetic and bytes, and what neither explains."""
     figure, axis = plt.subplots(figsize=(9, 1.5 + 0.5 * len(verdicts)), layout="constrained")
@@ -231,7 +249,7 @@ def regimes(verdicts: dict[str, Verdict], about: str, kind: str = "measured") ->
     )
     axis.invert_yaxis()
     axis.set_xlim(0, max(100.0, axis.get_xlim()[1]))
-    axis.set_xlabel("per cent of the measured time (hatched: kernels below the ceilings)")
+    axis.set_xlabel("per cent of the measured time; each part as it would take alone (hatched: explained by none)")
     axis.set_title("Where a pass spends its time", loc="left", fontsize=12)
     _clean(axis)
     caption(figure, kind, about)

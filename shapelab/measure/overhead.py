@@ -49,8 +49,8 @@ def overhead_s(lab: Lab, *, repeats: int = 5, clock=None) -> float:
 def compiled(lab: Lab) -> Iterator[None]:
     """Inside, the model's forward pass is compiled: operations fused, and on CUDA replayed as one graph.
 
-    The first passes compile, which takes about a minute on a CPU and needs a C++ compiler there. Use `static_cache`: a
-    graph works on fixed addresses.
+    The first passes compile, which takes long beside a step and needs a C++ compiler on a CPU (Triton on CUDA). Use one
+    `static_cache` for all runs: a graph works on fixed addresses.
     """
     lab.model.forward = torch.compile(lab.model.forward, mode="reduce-overhead" if lab.device.type == "cuda" else None)
     try:
@@ -60,6 +60,13 @@ def compiled(lab: Lab) -> Iterator[None]:
         torch._dynamo.reset()
 
 
-def static_cache(lab: Lab, capacity: int) -> StaticCache:
-    """transformers' cache of a fixed size, with room for `capacity` tokens; attention looks at all of it, masked."""
-    return StaticCache(config=lab.model.config, max_cache_len=capacity)
+def static_cache(lab: Lab, capacity: int, batch_size: int = 1) -> StaticCache:
+    """transformers' cache of a fixed size, with room for `capacity` tokens; attention looks at all of it, masked.
+
+    Its tensors are made here and not in the first pass: made inside a compiled region they would have no fixed address,
+    and no CUDA graph could be replayed on them. Empty it with `.reset()` to use it again.
+    """
+    spec = lab.spec
+    cache = StaticCache(config=lab.model.config, max_cache_len=capacity)
+    cache.early_initialization(batch_size, spec.num_key_value_heads, spec.head_dim, lab.dtype, lab.device)
+    return cache

@@ -13,6 +13,7 @@ from shapelab.classroom.claims import (
     findings,
     leader,
     physics_sets_the_price,
+    technique,
     tpot_slope,
     write_to_read_ratio,
 )
@@ -403,3 +404,17 @@ def test_c10_needs_batch_1():
 def test_a_run_alone_decides_neither():
     found = findings(make_run(LIKE_A_TALK), ["C7", "C10"])
     assert found == [], "they are not among the claims that a run decides"
+
+
+def test_c11_for_one_technique():
+    found = technique("grouped-query attention", (0.009, 0.008, 0.010), (0.005, 0.004, 0.006))
+    assert found.id == "C11" and found.verdict == "holds" and found.value == pytest.approx(1.8)
+    assert "off 9.0 ms (8.0 to 10.0), on 5.0 ms" in found.measured and "grouped-query attention" in found.claim
+    assert technique("x", (0.009, 0.008, 0.010), (0.005, 0.004, 0.008)).verdict == "does_not_hold"
+    assert technique("x", (0.005, 0.004, 0.006), (0.009, 0.008, 0.010)).verdict == "does_not_hold", "slower is not faster"
+
+
+def test_c8_a_chance_difference_in_ttft_is_not_what_output_tokens_move():
+    chance = {**LINES, "64x111": [(0.2, 0.0018)] * 2}
+    found = decide_sweep("C8", {**chance, "64x11": [(0.1, 0.0298)] * 2})
+    assert "output tokens 11 to 111: nothing moved" in found.measured

@@ -202,3 +202,12 @@ def test_cost_ratio():
     line, prices = figure.axes[0].lines
     assert list(line.get_xdata()) == [1, 16] and list(line.get_ydata()) == [40, 5] and set(prices.get_ydata()) == {4.0}
     assert "median of public prices: 4.0" in words(figure) and "measured: toy" in words(figure)
+
+
+def test_lines_are_told_apart_without_colour():
+    figure = figures.lines(
+        {"MHA": [(64, 30.0), (1500, 50.0)], "$x$": [(64, 29.0), (1500, 40.0)]}, "tokens", "ms", "T", "toy", "computed"
+    )
+    (axis,) = figure.axes
+    assert len({line.get_marker() for line in axis.lines}) == 2 and list(axis.lines[0].get_ydata()) == [30, 50]
+    assert {"MHA", "$x$", "T", "computed: toy", "tokens", "ms"} <= set(words(figure).splitlines()) and drawn(figure) > 1000

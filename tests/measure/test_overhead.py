@@ -80,7 +80,8 @@ def test_kv_heads_that_cannot_be():
 
 def test_a_static_cache_gives_the_same_ids():
     lab, ids = toy_lab(), random_ids(2, 9)
-    cache = static_cache(lab, 40)
+    cache = static_cache(lab, 40, 2)
+    assert all(layer.keys.shape == (2, 2, 40, 16) for layer in cache.layers), "made before the first pass"
     found = generate(lab.model, ids, 8, cache, HostClock()).ids
     assert found.tolist() == generate(lab.model, ids, 8, new_cache(lab.model, 17), HostClock()).ids.tolist()
 
