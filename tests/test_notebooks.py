@@ -101,6 +101,15 @@ def test_links_lead_somewhere(path):
         assert link.startswith("https://") or (FOLDER / link).is_file(), link
 
 
+@every_notebook
+def test_measured_shapes_fit_the_smallest_default_context(path):
+    """TinyLlama, the default on a GPU, has a context of 2,048 tokens; cells that only compute may go beyond."""
+    for cell in code_cells(read(path)):
+        if "RequestShape(" in cell.source and MARKER not in cell.source:
+            numbers = [int(number) for number in re.findall(r"(?<![\w.])\d{3,}(?![\w.])", cell.source)]
+            assert max(numbers, default=0) <= 1960, f"with what is read and written besides, this may be too long: {cell.source}"
+
+
 def exercises_of(notebook):
     """(position of the exercise's cell, solution) for every exercise."""
     cells = notebook.cells

@@ -268,7 +268,7 @@ def cost_ratio(points: Sequence[tuple[int, float]], price_ratio: float, about: s
     axis.minorticks_off()
     axis.set_ylim(0, max(price_ratio, *(ratio for _, ratio in points)) * 1.1)
     axis.set_xlabel("batch size")
-    axis.set_ylabel("input tokens for the cost of an output token")
+    axis.set_ylabel("input tokens for one output token")
     axis.set_title("Why an output token costs more, and how much of that a batch takes away", loc="left", fontsize=12)
     axis.legend(frameon=False, fontsize=9)
     _clean(axis)
