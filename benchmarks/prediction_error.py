@@ -17,7 +17,7 @@ from shapelab.measure.experiment import measure_shapes, sweep
 from shapelab.measure.plans import plan_shapes
 from shapelab.predict.latency import LatencyModel
 from shapelab.request.shape import RequestShape
-from shapelab.theory.roofline import Device, total_floor_s
+from shapelab.theory.roofline import total_floor_s
 
 SEED, SHAPES, REPEATS = 20261130, 12, 3
 
@@ -54,7 +54,7 @@ def main():
     totals = [m.values(metrics.total_s) for m in unseen.measurements]
     noise = [(max(values) - min(values)) / 2 / metrics.median(values) for values in totals]
     ceilings = measure_ceilings(lab.device, (lab.dtype,))
-    device = Device("this machine", ceilings.matmul_flops_per_s[lab.dtype_name], ceilings.memory_read_gb_per_s * 1e9)
+    device = ceilings.device(lab.dtype_name)
     floors = [total_floor_s(lab.spec, m.shape, device, lab.dtype_name) for m in unseen.measurements]
     frame["roofline_error"] = [floor / total - 1 for floor, total in zip(floors, frame.measured_total_s, strict=True)]
     frame["repeats_apart"] = noise

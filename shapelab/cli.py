@@ -373,6 +373,47 @@ def _print_claims(console: Console, found):
             console.print(Padding(f"[dim]{label}:[/] {text}", (0, 0, 0, 3)), highlight=False)
 
 
+@app.command(name="claims")
+def claims_command(
+    runs: Annotated[
+        list[str] | None, typer.Argument(help="Run files or recorded runs' names; without any, those in shapelab-runs.")
+    ] = None,
+    as_json: JsonOption = False,
+):
+    """The talk's claims C1 to C12, decided by runs: reported, measured, verdict and why."""
+    with sentences():
+        from shapelab.classroom import claims
+
+        found = claims.all_findings(_runs_of(runs))
+        if as_json:
+            print_json(claims.as_records(found))
+            return
+        _print_claims(Console(), found)
+
+
+@app.command()
+def report(
+    runs: Annotated[
+        list[str] | None, typer.Argument(help="Run files or recorded runs' names; without any, those in shapelab-runs.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="The page's file.")] = Path("report.html"),
+):
+    """A report card to hand in: one HTML file with the claims, the measurements and the predictions."""
+    with sentences():
+        import matplotlib
+
+        from shapelab.classroom.report import write_report
+
+        matplotlib.use("Agg")
+        path = write_report(_runs_of(runs), out)
+        Console().print(f"Report: {path}", highlight=False, soft_wrap=True, markup=False)
+
+
+def _runs_of(names: list[str] | None):
+    """Runs by file or recorded name; without any name, those in the default folder, newest first."""
+    return [_run_of(name) for name in names or sorted(map(str, Path("shapelab-runs").glob("*.jsonl")), reverse=True)]
+
+
 @app.command()
 def doctor(as_json: JsonOption = False):
     """What this machine is, what is missing, which model it would take and why, and what it can do at best."""

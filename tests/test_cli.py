@@ -315,6 +315,8 @@ def test_clearing_an_empty_cache(bench):
         (["fit"], "--out"),
         (["predict"], "RUN|MODEL.json"),
         (["cost"], "--prices"),
+        (["claims"], "--json"),
+        (["report"], "--out"),
     ],
 )
 def test_every_command_has_help(command, word):
@@ -324,11 +326,13 @@ def test_every_command_has_help(command, word):
 
 def test_no_command_is_without_a_test_of_its_help():
     assert sorted(command.callback.__name__ for command in app.registered_commands) == [
+        "claims_command",
         "cost",
         "doctor",
         "fit",
         "models",
         "predict",
+        "report",
         "run",
         "sweep",
     ]
@@ -506,3 +510,25 @@ def test_cost_on_a_machine(no_load, plan_file):
 )
 def test_cost_refuses_with_a_sentence(no_load, arguments, word):
     sentence(shapelab("cost", "5x5", *arguments), word)
+
+
+def test_claims_from_runs(no_load, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = parsed(shapelab("claims", "xeon-2cpu-smollm2-135m-float32", "--json").stdout)
+    assert [entry["id"] for entry in found] == [f"C{n}" for n in range(1, 13)]
+    assert found[7]["verdict"] == "holds" and found[11]["verdict"] == "not_measured"
+    none = parsed(shapelab("claims", "--json").stdout)
+    assert {entry["verdict"] for entry in none} == {"not_measured"}
+    from tests.classroom.test_claims import LIKE_A_TALK
+
+    make_run(LIKE_A_TALK).save(tmp_path / "shapelab-runs" / "run.jsonl")
+    assert "318 times" in " ".join(shapelab("claims").stdout.split()), "the default folder's runs"
+
+
+def test_report(no_load, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SHAPELAB_PREDICTIONS", str(tmp_path / "p.json"))
+    sentence(shapelab("report"), "nothing to report")
+    assert "Report: card.html" in shapelab("report", "xeon-2cpu-smollm2-135m-float32", "--out", "card.html").stdout
+    assert "C12" in (tmp_path / "card.html").read_text()
+    sentence(shapelab("report", "nothing.jsonl"), "cannot be read")

@@ -16,6 +16,7 @@ from shapelab.predict.latency import LatencyModel
 from shapelab.request.shape import PRESETS
 from shapelab.theory import roofline
 from shapelab.theory.arithmetic import kv_bytes_per_token
+from shapelab.theory.price import load_prices, median_output_to_input_ratio
 
 Verdict = Literal["holds", "does_not_hold", "not_measured"]
 _REPORTED = reported()["claims"]
@@ -188,7 +189,7 @@ def compute_and_memory(prefill: roofline.Verdict, decode: roofline.Verdict) -> F
 def physics_sets_the_price(measured: Sequence[Measurement], median_price_ratio: float) -> Finding:
     """C10, from one shape measured at several batch sizes, and the median public ratio of output to input price."""
     ratios = {m.batch_size: cost_ratio(m) for m in measured if m.output_tokens > 1}
-    if 1 not in ratios:
+    if 1 not in ratios or len(ratios) < 2:
         claim = next(claim for claim in _ELSEWHERE if claim.id == "C10")
         return _finding(claim, "-", "not_measured", "It is decided at batch 1, by a shape of 2 output tokens or more.")
     shown = ", ".join(
@@ -278,7 +279,14 @@ _ELSEWHERE = (
     _Claim("C7", "Prefill is compute-bound, decode is memory-bandwidth-bound.", _REPORTED["C7"], ()),
     _Claim("C10", "Output tokens are priced above input tokens because of the physics.", _REPORTED["C10"], ()),
     _Claim("C11", "Each serving technique attacks one part of the shape.", _REPORTED["C11"], ()),
+    _Claim("C12", "Five questions profile an application.", _REPORTED["C12"], ()),
 )  # decided by more than a run: see compute_and_memory, physics_sets_the_price, technique
+_WHERE = {
+    "C7": "Notebook 04 measures what it needs: the ceilings of this machine and the price of a pass.",
+    "C10": "It needs one shape at batch 1 and at larger batches; notebook 07 measures it.",
+    "C11": "Notebook 06 decides it for grouped-query attention; the other techniques are not in this course yet.",
+    "C12": "It needs a log of real requests, and is not in this course yet.",
+}
 THREE_SHAPES = ("C1", "C2", "C3", "C4", "C6")
 FOUR_NUMBERS = ("C5", "C6", "C8", "C9")
 
@@ -294,6 +302,24 @@ def findings(run: Run, ids: Sequence[str] = THREE_SHAPES, model: LatencyModel | 
         return found
     guessed = [_find(claim, _predicted_run(model, run)) for claim in chosen]
     return [replace(a, predicted=b.measured) for a, b in zip(found, guessed, strict=True)]
+
+
+def all_findings(runs: Sequence[Run]) -> list[Finding]:
+    """C1 to C12 from any number of runs: each claim by the first run that can decide it, else not measured and why."""
+    decided = {claim.id: [_find(claim, run) for run in runs] for claim in _CLAIMS}
+    decided["C10"] = [_price_of_a_batch(run) for run in runs]
+    found = []
+    for claim in sorted((*_CLAIMS, *_ELSEWHERE), key=lambda claim: int(claim.id[1:])):
+        tries = decided.get(claim.id, [])
+        first = next((finding for finding in tries if finding.verdict != "not_measured"), tries[-1] if tries else None)
+        if first is None or (first.verdict == "not_measured" and claim.id in _WHERE):
+            first = _finding(claim, "-", "not_measured", _WHERE.get(claim.id, "There is no run yet: `shapelab run` makes one."))
+        found.append(first)
+    return found
+
+
+def _price_of_a_batch(run: Run) -> Finding:
+    return physics_sets_the_price(run.along("batch_size"), median_output_to_input_ratio(load_prices()))
 
 
 def as_records(found: list[Finding]) -> list[dict]:

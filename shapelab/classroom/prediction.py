@@ -54,6 +54,12 @@ def committed(key: str) -> str | None:
     return entry.get("answer") if isinstance(entry, dict) and isinstance(entry.get("answer"), str) else None
 
 
+def all_committed() -> list[tuple[str, str, str]]:
+    """Every committed prediction: (key, answer, when), in the order of the keys."""
+    entries = [(key, committed(key), entry) for key, entry in sorted(_read().items())]
+    return [(key, answer, str(entry.get("at", ""))[:10]) for key, answer, entry in entries if answer is not None]
+
+
 def reveal(key: str, measured: str, lesson: str, how: str = "Measured here") -> Card:
     """What was predicted, what was measured (or computed: say `how`), and what the difference teaches."""
     predicted = committed(key)

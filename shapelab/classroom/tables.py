@@ -3,7 +3,7 @@
 from shapelab.classroom.html import Card, escape
 from shapelab.measure.record import Run
 from shapelab.predict.latency import LatencyModel
-from shapelab.theory.roofline import Verdict
+from shapelab.theory.roofline import HELPS, Verdict
 
 _COLUMNS = {
     "in": lambda v: f"{v['input_tokens']:,}",
@@ -74,6 +74,9 @@ def regimes_table(verdicts: dict[str, Verdict], about: str) -> Card:
             )
         )
     notes = [f"{name}: {note}" for name, v in verdicts.items() for note in v.notes]
+    notes += [
+        f"What helps where it is {regime}-bound: {HELPS[regime]}" for regime in sorted({v.regime for v in verdicts.values()})
+    ]
     note = f"Measured: {about}. Arithmetic and bytes: alone, at this machine's ceilings. Not clearly: more is unexplained than the verdict explains. {' '.join(notes)}".strip()
     text = "\n".join("  ".join(row) for row in (headings, *body))
     return Card(f"{text}\n{note}", f"{html_table(headings, body)}<small>{escape(note)}</small>")

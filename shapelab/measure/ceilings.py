@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 
 from shapelab.model.load import memory_available
+from shapelab.theory.roofline import Device
 
 GIB = 2**30
 
@@ -16,6 +17,10 @@ class Ceilings:
 
     memory_read_gb_per_s: float
     matmul_flops_per_s: dict[str, float]
+
+    def device(self, dtype: str) -> Device:
+        """This machine as a roofline sees it, in a dtype that was measured."""
+        return Device("this machine", self.matmul_flops_per_s[dtype], self.memory_read_gb_per_s * 1e9)
 
 
 def measure_ceilings(device: torch.device, dtypes: tuple[torch.dtype, ...] = (torch.float32, torch.bfloat16)) -> Ceilings:

@@ -32,3 +32,4 @@ def test_regimes_table():
     step, few = card.text.splitlines()[1:3]
     assert "40.0  1.0 (2%)  20.0 (50%)  8.0 (20%)  30%  memory-bound" in step and "not clearly" not in step
     assert few.endswith("memory-bound, not clearly") and "Measured: toy" in card.text
+    assert "memory-bound: Fewer bytes" in card.text and "overhead-bound" not in card.text

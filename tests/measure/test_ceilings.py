@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from shapelab.measure import ceilings
-from shapelab.measure.ceilings import best_s, matmul_flops_per_s, measure_ceilings, memory_read_gb_per_s
+from shapelab.measure.ceilings import Ceilings, best_s, matmul_flops_per_s, measure_ceilings, memory_read_gb_per_s
 
 CPU = torch.device("cpu")
 
@@ -79,3 +79,8 @@ def test_both_by_dtype(half_a_second, monkeypatch):
     found = measure_ceilings(CPU)
     assert found.memory_read_gb_per_s == pytest.approx(4096 / 0.5 / 1e9)
     assert found.matmul_flops_per_s == {"float32": 2 * 1024**3 / 0.5, "bfloat16": 2 * 1024**3 / 0.5}
+
+
+def test_this_machine_as_a_device():
+    device = Ceilings(30.0, {"float32": 4e11}).device("float32")
+    assert (device.name, device.flops_per_s, device.bytes_per_s) == ("this machine", 4e11, 30e9)

@@ -1,0 +1,75 @@
+"""A report card to hand in: one HTML file with everything in it, pictures too."""
+
+import base64
+import io
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from shapelab.classroom import claims, figures, prediction, tables
+from shapelab.classroom.html import escape
+from shapelab.errors import ShapelabError
+from shapelab.measure.record import Run
+
+_STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:62em;margin:2em auto;padding:0 1em;color:#222}
+table{border-collapse:collapse;margin:1em 0;font-size:90%}td,th{border-bottom:1px solid #ddd;padding:4px 10px 4px 0;vertical-align:top;text-align:left}
+img{max-width:100%}small{color:#555}"""
+
+
+def report(runs: Sequence[Run]) -> str:
+    """The page as text: machine, measured shapes with a picture, the claims, and how the predictions went."""
+    if not any(run.measurements for run in runs):
+        raise ShapelabError("There is nothing to report yet. `shapelab run` measures three shapes.")
+    found = claims.all_findings(runs)
+    decided = [f for f in found if f.verdict != "not_measured"]
+    held = sum(f.verdict == "holds" for f in decided)
+    parts = [
+        f"<p>{len(decided)} of {len(found)} claims decided: {held} hold on this machine, {len(decided) - held} do not. "
+        "A claim that does not hold is a result; its reason says why.</p>",
+        "<h2>Claims</h2>", claims.claims_table(found).html, "<h2>Measured</h2>",
+    ]  # fmt: skip
+    for run in runs:
+        if run.measurements:
+            shown = Run(run.environment, run.measurements[:SHOWN])
+            parts += [_picture(shown), tables.shapes_table(run).html, f"<p><small>{escape(_versions(run))}</small></p>"]
+    parts += ["<h2>Predictions</h2>", _predictions()]
+    date = datetime.now(UTC).date().isoformat()
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>shapelab report</title><style>{_STYLE}</style></head>'
+        f"<body><h1>Report card</h1><p>Made on {date} with shapelab.</p>{''.join(parts)}</body></html>\n"
+    )
+
+
+SHOWN = 12  # bars in a picture; the table has every shape
+
+
+def write_report(runs: Sequence[Run], out: str | Path) -> Path:
+    """Write the page. Raises ShapelabError when the file cannot be written."""
+    out, page = Path(out), report(runs)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise ShapelabError(f"The report cannot be written to {out} ({error.strerror}). Choose another --out.") from error
+    return out
+
+
+def _picture(run: Run) -> str:
+    figure = figures.timelines(run)
+    with io.BytesIO() as file:
+        figure.savefig(file, format="png", dpi=110)
+        data = base64.b64encode(file.getvalue()).decode()
+    figures.plt.close(figure)
+    return f'<img alt="{escape(figures.alt_text(run))}" src="data:image/png;base64,{data}">'
+
+
+def _versions(run: Run) -> str:
+    e = run.environment
+    return f"torch {e.torch}, transformers {e.transformers}, Python {e.python}, shapelab {e.shapelab}, {e.threads} threads; measured {e.measured_at}"
+
+
+def _predictions() -> str:
+    kept = prediction.all_committed()
+    if not kept:
+        return "<p>No prediction was committed on this machine.</p>"
+    return tables.html_table(("question", "predicted", "committed"), [(key, answer, at) for key, answer, at in kept])

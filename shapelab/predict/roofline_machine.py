@@ -1,0 +1,46 @@
+"""A GPU that nobody measured, by its data sheet: the floor of every pass, and an overhead that is assumed."""
+
+from dataclasses import dataclass
+
+from shapelab.errors import ShapelabError
+from shapelab.predict.latency import Prediction
+from shapelab.request.shape import RequestShape
+from shapelab.theory import roofline
+from shapelab.theory.hardware import GPU
+from shapelab.theory.model_spec import ModelSpec
+
+
+@dataclass(frozen=True)
+class RooflineMachine:
+    """Predicts as a LatencyModel does: floor (the longer of arithmetic and bytes) plus `overhead_s` for each pass.
+
+    No kernel reaches its ceiling, so real times are longer; the interval is the single computed value.
+    """
+
+    gpu: GPU
+    spec: ModelSpec
+    model: str
+    dtype: str = "float16"
+    overhead_s: float = 0.0
+
+    @property
+    def label(self) -> str:
+        return f"{self.model}, {self.dtype}, {self.gpu.full_name}: floor plus {self.overhead_s * 1e3:g} ms a pass"
+
+    def predict(self, shape: RequestShape) -> Prediction:
+        """Raises ShapelabError where the shape is longer than the model's context or the GPU lacks the dtype."""
+        if shape.total_tokens > self.spec.max_position_embeddings:
+            raise ShapelabError(
+                f"The shape {shape} needs {shape.total_tokens:,} tokens of context and {self.model} has "
+                f"{self.spec.max_position_embeddings:,}."
+            )
+        device, steps = self.gpu.device(self.dtype), shape.output_tokens - 1
+        ttft = roofline.prefill_floor(self.spec, shape, device, self.dtype).seconds + self.overhead_s
+        tpot = self.step_s(shape.prompt_tokens + shape.output_tokens // 2, shape.batch_size) if steps else None
+        total = ttft + steps * (tpot or 0)
+        return Prediction(shape, ttft, tpot, total, (ttft, ttft), (tpot, tpot) if steps else None, (total, total))
+
+    def step_s(self, context_tokens: int, batch_size: int = 1) -> float:
+        device = self.gpu.device(self.dtype)
+        floor = roofline.decode_floor(self.spec, int(context_tokens), batch_size, device, self.dtype)
+        return floor.seconds + self.overhead_s
