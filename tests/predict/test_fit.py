@@ -180,3 +180,19 @@ def test_corners_only_leave_nothing_between():
     run = Run(HERE, points("16x8", "4000x8", "16x4000", "16x8@64", "2000+16x8", "400x8@16"))
     with pytest.raises(ShapelabError, match="Too few points lie between others"):
         LatencyModel.fit(run)
+
+
+def test_what_the_terms_count_by_hand():
+    shape = RequestShape(4, 5, 3, 10)  # each of 3 sequences: 4 new tokens look at 10 cached ones, and at 1 + 2 + 3 + 4
+    assert attention_pairs(shape) == 3 * (4 * 10 + 10) and fit.read_tokens(shape) == 12
+    contexts = [10 + 4 + step for step in (1, 2, 3, 4)]  # of its 4 steps, the written token counted
+    assert mean_context(shape) == sum(contexts) / 4
+    assert PrefillTerms(
+        fixed_s=1,
+        read_s_per_token=Pieces(start=(2,), slope=(0.1,)),
+        attention_s_per_pair=0.01,
+        cached_s_per_token=0.001,
+        sequence_s=0.2,
+    ).seconds(shape) == pytest.approx(1 + 1.0 + 1.5 + 0.03 + 0.4)
+    decode = DecodeTerms(step_s=1, batch_s_per_sequence=Pieces(start=(1,), slope=(0.1,)), context_s_per_token=0.01, context_s_per_sequence_token=0.001)  # fmt: skip
+    assert decode.seconds(20, 3) == pytest.approx(1 + 0.2 + 0.2 + 0.06)
