@@ -29,6 +29,7 @@ from shapelab.request.shape import RequestShape
 
 SCHEMA_VERSION = 1
 CONFIDENCE = 0.9
+LARGEST_FILE = 1_000_000  # characters; a model takes some thousand
 _ERROR_LIMIT = 10.0  # as a logarithm: a factor of 22,000, which is to say that nothing is known
 
 
@@ -181,7 +182,11 @@ class LatencyModel(BaseModel):
     def load(cls, path: str | Path) -> "LatencyModel":
         """Read and check a model. Raises ShapelabError naming the file and what is wrong with it."""
         try:
-            return cls.model_validate_json(Path(path).read_text(encoding="utf-8"))
+            with Path(path).open(encoding="utf-8") as file:
+                text = file.read(LARGEST_FILE + 1)
+            if len(text) > LARGEST_FILE:
+                raise ShapelabError(f"{path} is longer than {LARGEST_FILE:,} characters. This is not a latency model.")
+            return cls.model_validate_json(text)
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))[:80] or "the file"

@@ -43,7 +43,7 @@ def test_a_request_and_its_tokens_rearranged():
     assert "first token after" in view.text and "predicted: toy" in view.caption
 
 
-@pytest.mark.parametrize("inputs,outputs", itertools.product((1, 2, 8192), (1, 2, 4096)))
+@pytest.mark.parametrize("inputs,outputs", list(itertools.product((1, 2, 8192), (1, 2, 4096))))
 def test_a_request_at_the_ends(inputs, outputs):
     view = request_view(MODEL, inputs, outputs, 8192, 128)
     assert all(length >= 0 for _, parts in view.bars for length, _ in parts)
@@ -74,7 +74,7 @@ def test_the_batch_grows_as_far_as_it_was_measured():
     assert "times as long a token as alone" in view.text and "USD a million output tokens" in view.headings
 
 
-@pytest.mark.parametrize("inputs,outputs,usd", itertools.product((1, 8192), (1, 4096), (0.0, 5.0)))
+@pytest.mark.parametrize("inputs,outputs,usd", list(itertools.product((1, 8192), (1, 4096), (0.0, 5.0))))
 def test_the_batch_at_the_ends(inputs, outputs, usd):
     assert batch_view(MODEL, inputs, outputs, usd).rows
 

@@ -167,6 +167,12 @@ def test_a_file_that_is_no_model(tmp_path, content):
         LatencyModel.load(tmp_path / "none.json")
 
 
+def test_a_file_of_any_length_is_no_model(tmp_path):
+    (tmp_path / "model.json").write_text(" " * 1_000_001)
+    with pytest.raises(ShapelabError, match="longer than 1,000,000 characters"):
+        LatencyModel.load(tmp_path / "model.json")
+
+
 def test_it_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ShapelabError, match="cannot be written"):
