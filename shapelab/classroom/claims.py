@@ -188,12 +188,14 @@ def compute_and_memory(prefill: roofline.Verdict, decode: roofline.Verdict) -> F
 
 def physics_sets_the_price(measured: Sequence[Measurement], median_price_ratio: float) -> Finding:
     """C10, from one shape measured at several batch sizes, and the median public ratio of output to input price."""
-    ratios = {m.batch_size: cost_ratio(m) for m in measured if m.output_tokens > 1}
+    usable = [m for m in measured if all(m.values(metrics.tpot_s)) and all(m.values(metrics.ttft_s))]  # no clock that stood still
+    ratios = {m.batch_size: cost_ratio(m) for m in usable}
+    kinds = {m.batch_size: m.interval_kind for m in usable}
     if 1 not in ratios or len(ratios) < 2:
         claim = next(claim for claim in _ELSEWHERE if claim.id == "C10")
         return _finding(claim, "-", "not_measured", "It is decided at batch 1, by a shape of 2 output tokens or more.")
     shown = ", ".join(
-        f"{ratio:.1f} at batch {batch} ({measured[0].interval_kind} {low:.1f} to {high:.1f})"
+        f"{ratio:.1f} at batch {batch} ({kinds[batch]} {low:.1f} to {high:.1f})"
         for batch, (ratio, (low, high)) in sorted(ratios.items())
     )
     alone = ratios[1][0]

@@ -80,14 +80,16 @@ def request_view(machine, input_tokens: int, output_tokens: int, cached_tokens: 
         label = "this request" if each is shape else f"{each.input_tokens:,} + {each.output_tokens:,}"
         bars.append((label, ((p.ttft_s, PREFILL), (p.total_s - p.ttft_s, DECODE))))
         tpot = "-" if p.tpot_s is None else f"{p.tpot_s * 1e3:.3g}"
-        rows.append((label, str(each), f"{p.ttft_s:.3g}", tpot, f"{p.total_s:.3g}", f"{p.ttft_s / p.total_s:.0%}"))
+        star = " *" if p.extrapolates else ""
+        rows.append((label + star, str(each), f"{p.ttft_s:.3g}", tpot, f"{p.total_s:.3g}", f"{p.ttft_s / p.total_s:.0%}"))
     asked = machine.predict(shape)
+    starred = " Rows with * are extrapolated, too." if any(row[0].endswith("*") for row in rows[1:]) else ""
     low, high = asked.total_interval_s
     between = f", 90 % interval {low:.3g} to {high:.3g} s" if high > low else ""
     beyond = f" Extrapolated: {'; '.join(asked.extrapolates)}." if asked.extrapolates else ""
     words = (
         f"{shape}: first token after {asked.ttft_s:.3g} s, all after {asked.total_s:.3g} s{between}; "
-        f"{asked.ttft_s / asked.total_s:.0%} of it prefill.{beyond}"
+        f"{asked.ttft_s / asked.total_s:.0%} of it prefill.{beyond}{starred}"
     )
     headings = ("", "shape", "TTFT s", "TPOT ms", "total s", "prefill share")
     return View(f"{shape}, and its {total:,} tokens rearranged", "seconds: prefill blue, decode orange", tuple(bars), about(machine), words, headings, tuple(rows))  # fmt: skip
@@ -95,12 +97,14 @@ def request_view(machine, input_tokens: int, output_tokens: int, cached_tokens: 
 
 def batch_view(machine, input_tokens: int, output_tokens: int, usd_per_hour: float = 0.35) -> View:
     """Throughput, a reader's wait and USD a million output tokens as the batch grows, up to where the machine was seen."""
-    bars, rows, tpots = [], [], {}
+    bars, rows, tpots, beyond = [], [], {}, ""
     for batch in BATCHES:
         shape = RequestShape(input_tokens, max(2, output_tokens), batch)
         p = machine.predict(shape)
         if p.extrapolates and batch > 1:
             break
+        if p.extrapolates:
+            beyond = f" Extrapolated: {'; '.join(p.extrapolates)}."
         tpots[batch] = p.tpot_s
         rate = batch / p.tpot_s
         usd = usd_per_hour / 3600 / rate * 1e6
@@ -109,11 +113,11 @@ def batch_view(machine, input_tokens: int, output_tokens: int, usd_per_hour: flo
     free = [batch for batch in tpots if 2 * batch in tpots and tpots[2 * batch] <= 1.25 * tpots[batch]]
     last = max(tpots)
     verdict = (
-        f"Doubling costs a reader at most a quarter more wait from batch {', '.join(map(str, free))}."
+        f"Doubling from batch {', '.join(map(str, free))} costs a reader at most a quarter more wait."
         if free
         else "Every doubling costs a reader more than a quarter more wait."
     )
-    words = f"At batch {last} a reader waits {tpots[last] / tpots[1]:.2f} times as long a token as alone, and the machine writes {last * tpots[1] / tpots[last]:.1f} times as many. {verdict}"
+    words = f"At batch {last} a reader waits {tpots[last] / tpots[1]:.2f} times as long a token as alone, and the machine writes {last * tpots[1] / tpots[last]:.1f} times as many. {verdict}{beyond}"
     headings = ("batch", "tokens/s, all together", "TPOT ms", "TTFT s", "USD a million output tokens")
     return View("What the machine writes", "decode tokens a second, all together", tuple(bars[-BARS:]), about(machine), words, headings, tuple(rows))  # fmt: skip
 
@@ -167,9 +171,13 @@ def cost_view(
         raise ShapelabError(f"The cached share is from 0 to below 1, not {cached_share}: the last token is always read.")
     listed, month = price(price_name), requests_a_day * DAYS_A_MONTH
 
+    guessed = False
+
     def both(inputs: int, outputs: int, share: float, batch: int) -> tuple[float, float]:
+        nonlocal guessed
         cached = min(round(inputs * share), inputs - 1)
         shape = RequestShape(inputs - cached, outputs, batch, cached)
+        guessed = guessed or bool(machine.predict(shape).extrapolates)
         at_prices = request_usd(listed, inputs - cached, outputs, cached)
         return at_prices * month, machine_cost(machine, shape, usd_per_hour).usd_per_request * month
 
@@ -189,6 +197,7 @@ def cost_view(
     words = (
         f"{requests_a_day:,} requests a day of {input_tokens:,} + {output_tokens:,} tokens: {now[0]:,.2f} USD a month at {price_name}'s "
         f"prices (as of {listed.as_of}; check them), {now[1]:,.2f} USD of machine time. Saves most at prices: {best[0]}; on the machine: {best[1]}."
+        f"{' Some of the machine times are extrapolated.' if guessed else ''}"
     )
     bars = tuple((name, ((b, DECODE),)) for name, (_, b) in entries.items())
     headings = ("", "at prices, USD a month", "saved", "machine time, USD a month", "saved")

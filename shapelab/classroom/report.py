@@ -24,7 +24,7 @@ def report(runs: Sequence[Run]) -> str:
     decided = [f for f in found if f.verdict != "not_measured"]
     held = sum(f.verdict == "holds" for f in decided)
     parts = [
-        f"<p>{len(decided)} of {len(found)} claims decided: {held} hold on this machine, {len(decided) - held} do not. "
+        f"<p>{len(decided)} of {len(found)} claims decided: {held} hold in these runs, {len(decided) - held} do not. "
         "A claim that does not hold is a result; its reason says why.</p>",
         "<h2>Claims</h2>", claims.claims_table(found).html, "<h2>Measured</h2>",
     ]  # fmt: skip

@@ -418,3 +418,10 @@ def test_c8_a_chance_difference_in_ttft_is_not_what_output_tokens_move():
     chance = {**LINES, "64x111": [(0.2, 0.0018)] * 2}
     found = decide_sweep("C8", {**chance, "64x11": [(0.1, 0.0298)] * 2})
     assert "output tokens 11 to 111: nothing moved" in found.measured
+
+
+def test_c10_leaves_out_a_clock_that_stood_still():
+    still = batches(b1=0.04, b4=0.0, b16=0.1)
+    found = physics_sets_the_price(still, 4.0)
+    assert found.verdict == "holds" and "batch 4" not in found.measured
+    assert physics_sets_the_price(batches(b1=0.0, b4=0.05), 4.0).verdict == "not_measured"

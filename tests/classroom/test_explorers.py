@@ -188,3 +188,18 @@ def test_strangers_words_are_escaped():
 
 def test_log_steps():
     assert list(TOKENS) == sorted(TOKENS) and list(BATCHES) == [2**n for n in range(8)]
+
+
+def test_what_is_extrapolated_is_said():
+    assert "xtrapolated" not in request_view(MODEL, 1000, 100).text + batch_view(MODEL, 64, 32).text
+    far = request_view(MODEL, 1900, 1900)
+    assert "Extrapolated: " in far.text and all(row[0].endswith("*") for row in far.rows)
+    near = request_view(MODEL, 2900, 90)  # itself inside; half read and half written as well, but not as one long answer
+    assert [row[0].endswith("*") for row in near.rows] == [
+        bool(MODEL.predict(RequestShape.parse(row[1])).extrapolates) for row in near.rows
+    ]
+    assert "Extrapolated: " in batch_view(MODEL, 8192, 32).text
+    assert "extrapolated" in cost_view("gpt-4.1", MODEL, 1, 64, 32, batch_size=16).text, (
+        "four times the batch of 16 was not measured"
+    )
+    assert "extrapolated" not in cost_view("gpt-4.1", MODEL, 1, 64, 32).text
