@@ -7,7 +7,7 @@ PIP_ARGS ?=
 BIN = $(VENV)/bin
 PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(PIP_ARGS)
 
-.PHONY: run lab test unit notebooks-test lint bench notebooks clean
+.PHONY: run lab test unit notebooks-test browser-test lint bench notebooks clean
 
 run: $(VENV)/.run
 	$(BIN)/shapelab run
@@ -17,10 +17,14 @@ run: $(VENV)/.run
 lab: $(VENV)/.lab
 	$(BIN)/jupyter lab notebooks/00_start_here.ipynb
 
-test: lint unit notebooks-test
+test: lint unit browser-test notebooks-test
 
+# Two workers of one thread each: a test waits more than it computes, and none asserts a time.
 unit: $(VENV)/.test
-	$(BIN)/python -m pytest tests
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=2 --maxschedchunk=1 --ignore=tests/browser tests
+
+browser-test: $(VENV)/.test
+	$(BIN)/python -m pytest tests/browser
 
 notebooks-test: $(VENV)/.test
 	SHAPELAB_PREDICTIONS=$(CURDIR)/$(VENV)/predictions.json $(BIN)/python -m pytest --nbval-lax --nbval-cell-timeout=900 notebooks
@@ -55,5 +59,5 @@ $(VENV)/.lab: $(VENV)/.run
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.run
-	$(PIP_INSTALL) --editable ".[course,test]"
+	$(PIP_INSTALL) --editable ".[course,test,browser]"
 	@touch $@

@@ -76,7 +76,8 @@ def test_json_is_one_object_with_every_key(measured):
     assert list(found["shapes"]) == ["chat", "rag", "creative"]
     for shape in found["shapes"].values():
         assert shape.keys() >= SHAPE and None not in [shape[key] for key in SHAPE]
-    assert [claim["id"] for claim in found["claims"]] == ["C1", "C2", "C3", "C4", "C6"]
+    assert found["limits"].keys() == {"memory_read_bytes_per_s", "flops_per_s", "overhead_s", "measured_at"}
+    assert [claim["id"] for claim in found["claims"]] == ["C1", "C2", "C3", "C4", "C6", "C7"]
     for claim in found["claims"]:
         assert claim.keys() >= CLAIM and claim["verdict"] in ("holds", "does_not_hold")
 
@@ -396,6 +397,31 @@ def test_a_stopped_sweep_says_that_it_goes_on(toy, tmp_path, monkeypatch):
     monkeypatch.setattr("shapelab.measure.experiment.sweep", stop)
     result = shapelab("sweep", "--out", str(tmp_path / "s.jsonl"))
     assert result.exit_code == 130 and "goes on from there" in result.stderr and "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("trouble", [KeyboardInterrupt(), RuntimeError("no memory")])
+def test_trouble_with_the_limits_loses_nothing(toy, tmp_path, monkeypatch, trouble):
+    def fail(_):
+        raise trouble
+
+    monkeypatch.setattr("shapelab.measure.overhead.measure_limits", fail)
+    result = shapelab("run", "--shapes", "5x2", "--repeats", 1, "--out", tmp_path, "--json")
+    assert result.exit_code == 0 and "C7 stays open" in result.stderr
+    assert parsed(result.stdout)["limits"] is None and Run.load(parsed(result.stdout)["run_file"]).names == ["5x2"]
+
+
+def test_limits_are_kept_with_the_run_and_may_be_left_out(toy, tmp_path):
+    result = parsed(shapelab("run", "--shapes", "5x2", "--repeats", 1, "--out", tmp_path, "--json").stdout)
+    assert Run.load(result["run_file"]).limits.model_dump() == result["limits"]
+    result = parsed(shapelab("run", "--shapes", "5x2", "--repeats", 1, "--out", tmp_path, "--json", "--no-limits").stdout)
+    assert result["limits"] is None
+
+
+def test_a_plan_brings_the_limits_once(toy, tmp_path, monkeypatch):
+    monkeypatch.setattr("shapelab.measure.plans.PLANS", {"quick": ("5x2 9x3@2", 2)})
+    for _ in range(2):
+        assert shapelab("sweep", "--plan", "quick", "--out", tmp_path / "s.jsonl").exit_code == 0
+    assert (tmp_path / "s.jsonl").read_text().count('"limits"') == 1 and Run.load(tmp_path / "s.jsonl").limits
 
 
 def test_sweep_by_a_plan(toy, tmp_path, monkeypatch):

@@ -186,6 +186,31 @@ def compute_and_memory(prefill: roofline.Verdict, decode: roofline.Verdict) -> F
     )  # fmt: skip
 
 
+def _regimes_of_a_run(run: Run) -> Finding:
+    spec, limits, rag = run.environment.spec, run.limits, run["rag"]
+    if limits is None or spec is None:
+        raise _NotMeasured(_WHERE["C7"])
+    found = roofline.verdicts(
+        spec, rag.shape, rag.median(metrics.ttft_s), rag.median(metrics.tpot_s), limits.device, run.environment.dtype, limits.overhead_s
+    )  # fmt: skip
+    finding = compute_and_memory(found["prefill"], found["decode"])
+    return replace(finding, why=f"{finding.why} By shares only; notebook 04 adds the experiments.")
+
+
+def prefix_caching(run: Run) -> Finding:
+    """C11 for prefix caching: the same prompt with a part of it cached and without, as far apart as the run has them."""
+    pairs = [
+        (off, on) for off in run.measurements for on in run.measurements
+        if not off.cached_tokens and on.cached_tokens and off.shape.prompt_tokens == on.shape.prompt_tokens
+        and (off.output_tokens, off.batch_size) == (on.output_tokens, on.batch_size)
+    ]  # fmt: skip
+    if not pairs:
+        raise _NotMeasured(_WHERE["C11"])
+    off, on = max(pairs, key=lambda pair: pair[1].cached_tokens)
+    ends = [(m.median(metrics.ttft_s), *m.interval(metrics.ttft_s)) for m in (off, on)]
+    return technique(f"prefix caching, TTFT of {off.shape} and {on.shape}", *ends)
+
+
 def physics_sets_the_price(measured: Sequence[Measurement], median_price_ratio: float) -> Finding:
     """C10, from one shape measured at several batch sizes, and the median public ratio of output to input price."""
     usable = [m for m in measured if all(m.values(metrics.tpot_s)) and all(m.values(metrics.ttft_s))]  # no clock that stood still
@@ -272,21 +297,22 @@ _CLAIMS = (
            _REPORTED["C5"], (), writing_costs_more_than_reading),
     _Claim("C6", "A small request starves the hardware.",
            _REPORTED["C6"], ("rag", "creative"), small_requests_starve_the_hardware, by_input=True),
+    _Claim("C7", "Prefill is compute-bound, decode is memory-bandwidth-bound.", _REPORTED["C7"], ("rag",), _regimes_of_a_run),
     _Claim("C8", "A request is four numbers: input tokens, output tokens, context length, batch size.",
            _REPORTED["C8"], (), four_numbers),
     _Claim("C9", "The KV cache grows with every token, and decode slows with it.",
            _REPORTED["C9"], (), decode_slows_with_context),
 )  # fmt: skip
 _ELSEWHERE = (
-    _Claim("C7", "Prefill is compute-bound, decode is memory-bandwidth-bound.", _REPORTED["C7"], ()),
     _Claim("C10", "Output tokens are priced above input tokens because of the physics.", _REPORTED["C10"], ()),
     _Claim("C11", "Each serving technique attacks one part of the shape.", _REPORTED["C11"], ()),
     _Claim("C12", "Five questions profile an application.", _REPORTED["C12"], ()),
-)  # decided by more than a run: see compute_and_memory, physics_sets_the_price, technique
+)  # decided by more than a run, or by a line or pair in it: see physics_sets_the_price, technique
 _WHERE = {
-    "C7": "Notebook 04 measures what it needs: the ceilings of this machine and the price of a pass.",
+    "C7": "It needs the rag shape and the machine's limits: `shapelab run` measures both, notebook 04 takes them apart.",
     "C10": "It needs one shape at batch 1 and at larger batches; notebook 07 measures it.",
-    "C11": "Notebook 06 decides it for grouped-query attention; the other techniques are not in this course yet.",
+    "C11": "It needs one prompt with a part of it cached and without: `shapelab run --shapes 1088x8,1024+64x8`. Notebook 06 "
+    "decides it for grouped-query attention, too; the other techniques are not in this course yet.",
     "C12": "It needs a log of real requests, and is not in this course yet.",
 }
 THREE_SHAPES = ("C1", "C2", "C3", "C4", "C6")
@@ -310,6 +336,7 @@ def all_findings(runs: Sequence[Run]) -> list[Finding]:
     """C1 to C12 from any number of runs: each claim by the first run that can decide it, else not measured and why."""
     decided = {claim.id: [_find(claim, run) for run in runs] for claim in _CLAIMS}
     decided["C10"] = [_price_of_a_batch(run) for run in runs]
+    decided["C11"] = [finding for run in runs for finding in _prefix_caching(run)]
     found = []
     for claim in sorted((*_CLAIMS, *_ELSEWHERE), key=lambda claim: int(claim.id[1:])):
         tries = decided.get(claim.id, [])
@@ -318,6 +345,13 @@ def all_findings(runs: Sequence[Run]) -> list[Finding]:
             first = _finding(claim, "-", "not_measured", _WHERE.get(claim.id, "There is no run yet: `shapelab run` makes one."))
         found.append(first)
     return found
+
+
+def _prefix_caching(run: Run) -> list[Finding]:
+    try:
+        return [prefix_caching(run)]
+    except _NotMeasured:
+        return []
 
 
 def _price_of_a_batch(run: Run) -> Finding:
@@ -342,7 +376,7 @@ def claims_table(found: list[Finding]) -> Card:
 def _find(claim: _Claim, run: Run) -> Finding:
     try:
         needed = [_preset(claim, run, name) for name in claim.needs]
-        used = Run(run.environment, needed) if needed else run
+        used = replace(run, measurements=needed) if needed else run
         finding = claim.decide(used)
     except _NotMeasured as missing:
         return _finding(claim, "-", "not_measured", str(missing))
@@ -374,7 +408,7 @@ def _preset(claim: _Claim, run: Run, name: str) -> Measurement:
 
 def _predicted_run(model: LatencyModel, run: Run) -> Run:
     """The run's shapes as the model predicts them, to be decided like measured ones."""
-    return Run(model.environment, [_predicted(model, m) for m in run.measurements])
+    return Run(model.environment, [_predicted(model, m) for m in run.measurements], limits=model.limits)
 
 
 def _predicted(model: LatencyModel, m: Measurement) -> Measurement:

@@ -24,7 +24,7 @@ from shapelab.predict.cost import machine_cost
 from shapelab.predict.latency import LatencyModel
 from shapelab.predict.roofline_machine import RooflineMachine
 from shapelab.request.shape import RequestShape
-from shapelab.theory import kv_plan
+from shapelab.theory import arithmetic, kv_plan
 from shapelab.theory.hardware import gpu, known_gpus
 from shapelab.theory.model_spec import ModelSpec, known_models
 from shapelab.theory.price import load_prices, price, request_usd
@@ -43,6 +43,7 @@ class View:
 
     bars     rows to draw: (label, [(length, colour), ...]); lengths share the unit of `axis`
     text     the same in words, with exact values
+    marks    a word at the end of a row, by its label
     """
 
     title: str
@@ -52,6 +53,7 @@ class View:
     text: str
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...] = ()
+    marks: dict[str, str] = field(default_factory=dict)
 
 
 @cache
@@ -81,7 +83,18 @@ def request_view(machine, input_tokens: int, output_tokens: int, cached_tokens: 
         bars.append((label, ((p.ttft_s, PREFILL), (p.total_s - p.ttft_s, DECODE))))
         tpot = "-" if p.tpot_s is None else f"{p.tpot_s * 1e3:.3g}"
         star = " *" if p.extrapolates else ""
-        rows.append((label + star, str(each), f"{p.ttft_s:.3g}", tpot, f"{p.total_s:.3g}", f"{p.ttft_s / p.total_s:.0%}"))
+        waits = [v.regime for v in machine.verdicts(each).values()]
+        rows.append(
+            (
+                label + star,
+                str(each),
+                f"{p.ttft_s:.3g}",
+                tpot,
+                f"{p.total_s:.3g}",
+                f"{p.ttft_s / p.total_s:.0%}",
+                ", ".join(waits) or "-",
+            )
+        )
     asked = machine.predict(shape)
     starred = " Rows with * are extrapolated, too." if any(row[0].endswith("*") for row in rows[1:]) else ""
     low, high = asked.total_interval_s
@@ -89,37 +102,96 @@ def request_view(machine, input_tokens: int, output_tokens: int, cached_tokens: 
     beyond = f" Extrapolated: {'; '.join(asked.extrapolates)}." if asked.extrapolates else ""
     words = (
         f"{shape}: first token after {asked.ttft_s:.3g} s, all after {asked.total_s:.3g} s{between}; "
-        f"{asked.ttft_s / asked.total_s:.0%} of it prefill.{beyond}{starred}"
+        f"{asked.ttft_s / asked.total_s:.0%} of it prefill. {_waits_for(machine, shape)}{beyond}{starred}"
     )
-    headings = ("", "shape", "TTFT s", "TPOT ms", "total s", "prefill share")
+    headings = ("", "shape", "TTFT s", "TPOT ms", "total s", "prefill share", "waits for")
     return View(f"{shape}, and its {total:,} tokens rearranged", "seconds: prefill blue, decode orange", tuple(bars), about(machine), words, headings, tuple(rows))  # fmt: skip
 
 
+def _waits_for(machine, shape: RequestShape) -> str:
+    """The regimes of a request's phases in a sentence."""
+    found = machine.verdicts(shape)
+    if not found:
+        return "What its passes wait for is not known: the limits of this machine were not kept with the run."
+    said = [
+        f"{phase} waits most for {v.regime} ({v.shares[v.regime]:.0%} of its time{'' if v.clear else ', not clearly'})"
+        for phase, v in found.items()
+    ]
+    return f"{'; '.join(said).capitalize()}."
+
+
+FREE = 1.25  # a doubling counts as free while a reader waits at most a quarter longer for it
+
+
 def batch_view(machine, input_tokens: int, output_tokens: int, usd_per_hour: float = 0.35) -> View:
-    """Throughput, a reader's wait and USD a million output tokens as the batch grows, up to where the machine was seen."""
-    bars, rows, tpots, beyond = [], [], {}, ""
+    """Throughput, a reader's wait, memory and USD as the batch grows, up to where the machine was seen or its memory ends."""
+    bars, rows, tpots, ends = [], [], {}, ""
     for batch in BATCHES:
         shape = RequestShape(input_tokens, max(2, output_tokens), batch)
         p = machine.predict(shape)
         if p.extrapolates and batch > 1:
             break
         if p.extrapolates:
-            beyond = f" Extrapolated: {'; '.join(p.extrapolates)}."
+            ends += f" Extrapolated: {'; '.join(p.extrapolates)}."
+        kv_bytes, left_bytes = memory(machine, shape)
+        if left_bytes is not None and left_bytes < 0:
+            if batch == 1:
+                raise ShapelabError(f"Not even one request of {shape} fits in the memory of {machine.gpu.full_name}.")
+            ends += f" Batch {batch} does not fit in memory."
+            break
         tpots[batch] = p.tpot_s
         rate = batch / p.tpot_s
         usd = usd_per_hour / 3600 / rate * 1e6
         bars.append((f"batch {batch}", ((rate, DECODE),)))
-        rows.append((str(batch), f"{rate:,.0f}", f"{p.tpot_s * 1e3:,.3g}", f"{p.ttft_s:.3g}", f"{usd:.3g}"))
-    free = [batch for batch in tpots if 2 * batch in tpots and tpots[2 * batch] <= 1.25 * tpots[batch]]
+        rows.append(
+            (
+                str(batch),
+                f"{rate:,.0f}",
+                f"{p.tpot_s * 1e3:,.3g}",
+                f"{p.ttft_s:.3g}",
+                _gb(kv_bytes),
+                _gb(left_bytes),
+                f"{usd:.3g}",
+            )
+        )
+    doublings = {batch: tpots[2 * batch] / tpots[batch] for batch in tpots if 2 * batch in tpots}
+    dear = next((batch for batch, ratio in doublings.items() if ratio > FREE), None)
     last = max(tpots)
-    verdict = (
-        f"Doubling from batch {', '.join(map(str, free))} costs a reader at most a quarter more wait."
-        if free
-        else "Every doubling costs a reader more than a quarter more wait."
+    if dear is None:
+        marks, verdict = {}, "Every doubling shown is nearly free: at most a quarter more wait for a reader."
+    else:
+        marks = {f"batch {dear}": f"doubling from here: {doublings[dear] - 1:.0%} more wait"}
+        verdict = f"Doubling stops being nearly free at batch {dear}: from there to {2 * dear} a reader waits {doublings[dear] - 1:.0%} longer."
+    words = f"At batch {last} a reader waits {tpots[last] / tpots[1]:.2f} times as long a token as alone, and the machine writes {last * tpots[1] / tpots[last]:.1f} times as many. {verdict}{ends}"
+    headings = (
+        "batch",
+        "tokens/s, all together",
+        "TPOT ms",
+        "TTFT s",
+        "KV cache GB",
+        "memory left GB",
+        "USD a million output tokens",
     )
-    words = f"At batch {last} a reader waits {tpots[last] / tpots[1]:.2f} times as long a token as alone, and the machine writes {last * tpots[1] / tpots[last]:.1f} times as many. {verdict}{beyond}"
-    headings = ("batch", "tokens/s, all together", "TPOT ms", "TTFT s", "USD a million output tokens")
-    return View("What the machine writes", "decode tokens a second, all together", tuple(bars[-BARS:]), about(machine), words, headings, tuple(rows))  # fmt: skip
+    return View("What the machine writes", "decode tokens a second, all together", tuple(bars[-BARS:]), about(machine), words, headings, tuple(rows), marks)  # fmt: skip
+
+
+def memory(machine, shape: RequestShape) -> tuple[float | None, float | None]:
+    """Bytes of a batch's KV cache at its end, and what is left beside weights and activations; None where that is not known."""
+    if isinstance(machine, LatencyModel):
+        spec, dtype = machine.environment.spec, machine.environment.dtype
+    else:
+        spec, dtype = machine.spec, machine.dtype
+    if spec is None:
+        return None, None
+    kv_bytes = arithmetic.kv_bytes_per_token(spec, dtype) * (shape.total_tokens - 1) * shape.batch_size
+    if isinstance(machine, LatencyModel):
+        return kv_bytes, None  # a run does not say how much memory its machine has
+    activations = arithmetic.activation_bytes(spec, shape.prompt_tokens, shape.batch_size, dtype)
+    return kv_bytes, machine.gpu.usable_bytes - arithmetic.weight_bytes(spec, dtype) - activations - kv_bytes
+
+
+def _gb(count: float | None) -> str:
+    return "-" if count is None else f"{count / 1e9:,.3g}"
 
 
 def kv_view(model: str, gpu_name: str, prompt_tokens: int, output_tokens: int, kv_dtype: str = "float16") -> View:
@@ -244,8 +316,9 @@ class Picture:
                 piece.set(x=left, width=length, color=color)
                 left += length
             self.names[row].set_text(label)
-            self.labels[row].set(text=f"{left:,.3g}" if parts else "", x=left + longest * 0.01)
-        self.axis.set_xlim(0, longest * 1.12)
+            mark = f"  {view.marks[label]}" if label in view.marks else ""
+            self.labels[row].set(text=f"{left:,.3g}{mark}" if parts else "", x=left + longest * 0.01)
+        self.axis.set_xlim(0, longest * (1.4 if view.marks else 1.12))
         self.axis.set_xlabel(view.axis, fontsize=9)
         self.title.set_text(view.title)
         self.about.set_text(view.caption)
@@ -313,7 +386,7 @@ def request_explorer(run: Run | None = None) -> Panel:
         "cached_tokens": _steps("cached tokens", (0, *TOKENS), 0),
         "batch_size": _steps("batch size", BATCHES, 1),
     }
-    return Panel(view, controls, "Request explorer")
+    return Panel(view, _for_gpus_only(controls), "Request explorer")
 
 
 def batch_explorer(run: Run | None = None) -> Panel:
@@ -330,7 +403,7 @@ def batch_explorer(run: Run | None = None) -> Panel:
         "output_tokens": _steps("output tokens", TOKENS[1:-1], 64),
         "usd_per_hour": _steps("USD an hour", (0.0, 0.05, 0.1, 0.35, 1.0, 2.5, 5.0), 0.35),
     }
-    return Panel(view, controls, "Batch explorer")
+    return Panel(view, _for_gpus_only(controls), "Batch explorer")
 
 
 def kv_explorer() -> Panel:
@@ -363,7 +436,18 @@ def cost_explorer(run: Run | None = None) -> Panel:
         "requests_a_day": _steps("requests a day", (100, 1_000, 10_000, 100_000), 10_000),
         "batch_size": _steps("batch size", BATCHES[:5], 1),
     }
-    return Panel(view, controls, "Cost explorer")
+    return Panel(view, _for_gpus_only(controls), "Cost explorer")
+
+
+def _for_gpus_only(controls: dict[str, widgets.Widget]) -> dict[str, widgets.Widget]:
+    """The model menu is asleep while the machine is a run: that has its own model."""
+
+    def follow(_=None):
+        controls["model"].disabled = controls["machine_name"].value not in known_gpus()
+
+    controls["machine_name"].observe(follow, names="value")
+    follow()
+    return controls
 
 
 def _machines(run: Run | None):

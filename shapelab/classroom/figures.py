@@ -1,5 +1,7 @@
 """One style for every figure: prefill blue, decode orange, overhead grey, and a caption that says whose numbers these are."""
 
+import base64
+import io
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -8,6 +10,7 @@ import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator
 
+from shapelab.classroom.html import escape
 from shapelab.measure import metrics
 from shapelab.measure.record import Measurement, Run
 from shapelab.theory.roofline import Verdict
@@ -20,6 +23,21 @@ _INK, _FAINT = "#333333", "#d9d9d9"
 def caption(figure: Figure, kind: str, about: str):
     """Write "measured: model, dtype, machine" (or predicted, reported) under a figure."""
     figure.supxlabel(f"{kind}: {about}", fontsize=8, x=0.01, ha="left", color=_INK, parse_math=False)
+
+
+def png(figure: Figure) -> bytes:
+    """A figure as PNG; it is closed."""
+    with io.BytesIO() as file:
+        figure.savefig(file, format="png", dpi=110)
+        plt.close(figure)
+        return file.getvalue()
+
+
+def picture(figure: Figure, alt: str) -> str:
+    """A figure inside a page, with what it shows in words for those who do not see it."""
+    return (
+        f'<img alt="{escape(alt)}" style="max-width:100%" src="data:image/png;base64,{base64.b64encode(png(figure)).decode()}">'
+    )
 
 
 def timelines(run: Run) -> Figure:
@@ -276,6 +294,57 @@ def cost_ratio(points: Sequence[tuple[int, float]], price_ratio: float, about: s
     return figure
 
 
+def guessed(predicted: float, measured: float, unit: str, about: str, kind: str = "measured") -> Figure:
+    """A predicted number beside the measured one."""
+    figure, axis = plt.subplots(figsize=(7.6, 2), layout="constrained")
+    values = [predicted, measured]
+    bars = axis.barh(["your prediction", kind], values, color=[OVERHEAD, DECODE], height=0.6)
+    axis.bar_label(bars, [f"{value:.3g}" for value in values], padding=4)
+    axis.invert_yaxis()
+    axis.set_xlim(0, max(values) * 1.15)
+    axis.set_xlabel(unit)
+    _clean(axis, along="x")
+    caption(figure, kind, about)
+    return figure
+
+
+def sketched(
+    predicted: Sequence[tuple[float, float]] | None, measured: Sequence[tuple[float, float]] | None,
+    xlabel: str, unit: str, about: str, kind: str = "measured", highest: float | None = None,
+) -> Figure:  # fmt: skip
+    """A sketched curve and the measured one, from zero. Either may be missing. highest: an axis that stands still."""
+    figure, axis = plt.subplots(figsize=(7.6, 3), layout="constrained")
+    shown = [("your prediction", predicted, "o--", OVERHEAD), (kind, measured, "s-", DECODE)]
+    for name, points, style, color in shown:
+        if points:
+            axis.plot(*zip(*points, strict=True), style, color=color, label=name)
+    axis.set_xticks([x for x, _ in measured or predicted])
+    axis.set_ylim(0, highest or axis.get_ylim()[1] * 1.05)
+    axis.set_xlabel(xlabel)
+    axis.set_ylabel(unit)
+    axis.legend(frameon=False, fontsize=9)
+    _clean(axis)
+    caption(figure, kind if measured else "predicted", about)
+    return figure
+
+
+def factors_off(offs: Sequence[tuple[str, float]], close: float) -> Figure:
+    """How many times each prediction was off, in the order of the course; 1 is exact."""
+    figure, axis = plt.subplots(figsize=(7.6, 2.8), layout="constrained")
+    axis.plot([name for name, _ in offs], [min(off, 1e4) for _, off in offs], "o-", color=DECODE)
+    axis.axhline(close, color=OVERHEAD, linestyle="--", label=f"close: within a factor of {close}")
+    axis.set_yscale("log")
+    axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.yaxis.set_major_formatter("{x:,g}")
+    axis.minorticks_off()
+    axis.set_ylim(0.9, max(10, *(min(off, 1e4) * 1.3 for _, off in offs)))
+    axis.set_ylabel("times too large or too small")
+    axis.legend(frameon=False, fontsize=9)
+    _clean(axis)
+    caption(figure, "your predictions", "numbers and curves, in the order of the course")
+    return figure
+
+
 def _between(values: Sequence[int], steps: int = 60) -> list[int]:
     """Whole numbers from the first to the last value, all the given ones among them."""
     low, high = min(values), max(values)
@@ -295,7 +364,7 @@ def _row_label(measurement: Measurement) -> str:
     return f"{measurement.name}\n{cached}{measurement.input_tokens:,} in, {measurement.output_tokens:,} out{batch}"
 
 
-def _clean(axis):
+def _clean(axis, along: str = ""):
     axis.spines[["top", "right"]].set_visible(False)
-    axis.grid(axis="x" if axis.get_xlabel().startswith(("seconds", "milli")) else "y", color=_FAINT, linewidth=0.6)
+    axis.grid(axis=along or ("x" if axis.get_xlabel().startswith(("seconds", "milli")) else "y"), color=_FAINT, linewidth=0.6)
     axis.set_axisbelow(True)

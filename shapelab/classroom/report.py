@@ -1,7 +1,5 @@
 """A report card to hand in: one HTML file with everything in it, pictures too."""
 
-import base64
-import io
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,8 +29,12 @@ def report(runs: Sequence[Run]) -> str:
     for run in runs:
         if run.measurements:
             shown = Run(run.environment, run.measurements[:SHOWN])
-            parts += [_picture(shown), tables.shapes_table(run).html, f"<p><small>{escape(_versions(run))}</small></p>"]
-    parts += ["<h2>Predictions</h2>", _predictions()]
+            parts += [
+                figures.picture(figures.timelines(shown), figures.alt_text(shown)),
+                tables.shapes_table(run).html,
+                f"<p><small>{escape(_versions(run))}</small></p>",
+            ]
+    parts += ["<h2>Predictions</h2>", prediction.journey().html]
     date = datetime.now(UTC).date().isoformat()
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>shapelab report</title><style>{_STYLE}</style></head>'
@@ -54,22 +56,6 @@ def write_report(runs: Sequence[Run], out: str | Path) -> Path:
     return out
 
 
-def _picture(run: Run) -> str:
-    figure = figures.timelines(run)
-    with io.BytesIO() as file:
-        figure.savefig(file, format="png", dpi=110)
-        data = base64.b64encode(file.getvalue()).decode()
-    figures.plt.close(figure)
-    return f'<img alt="{escape(figures.alt_text(run))}" src="data:image/png;base64,{data}">'
-
-
 def _versions(run: Run) -> str:
     e = run.environment
     return f"torch {e.torch}, transformers {e.transformers}, Python {e.python}, shapelab {e.shapelab}, {e.threads} threads; measured {e.measured_at}"
-
-
-def _predictions() -> str:
-    kept = prediction.all_committed()
-    if not kept:
-        return "<p>No prediction was committed on this machine.</p>"
-    return tables.html_table(("question", "predicted", "committed"), [(key, answer, at) for key, answer, at in kept])

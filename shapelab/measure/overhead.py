@@ -4,12 +4,15 @@ import contextlib
 import copy
 import dataclasses
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import torch
 from transformers import AutoModelForCausalLM, StaticCache
 
 from shapelab.measure import metrics
+from shapelab.measure.ceilings import measure_ceilings
 from shapelab.measure.experiment import measure_shapes
+from shapelab.measure.record import Limits
 from shapelab.model.load import ByteTokenizer, Lab
 from shapelab.request.shape import RequestShape
 from shapelab.theory.model_spec import ModelSpec
@@ -43,6 +46,17 @@ def overhead_s(lab: Lab, *, repeats: int = 5, clock=None) -> float:
     """Seconds of a pass of the hollow twin: the median TPOT of 32 tokens after a prompt of 16."""
     run = measure_shapes(hollow_twin(lab), {"hollow": RequestShape(16, 32)}, repeats=repeats, clock=clock, progress=False)
     return run["hollow"].median(metrics.tpot_s)
+
+
+def measure_limits(lab: Lab) -> Limits:
+    """Ceilings of the lab's device in its dtype, and the overhead of its model's pass. Some seconds on a CPU."""
+    device = measure_ceilings(lab.device, (lab.dtype,)).device(lab.dtype_name)
+    return Limits(
+        memory_read_bytes_per_s=device.bytes_per_s,
+        flops_per_s=device.flops_per_s,
+        overhead_s=overhead_s(lab),
+        measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
 
 
 @contextlib.contextmanager

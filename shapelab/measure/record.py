@@ -18,6 +18,7 @@ from shapelab.measure import metrics
 from shapelab.measure.metrics import Timeline
 from shapelab.request.shape import RequestShape
 from shapelab.theory.model_spec import ModelSpec
+from shapelab.theory.roofline import Device
 
 SCHEMA_VERSION = 1
 LARGEST_LINE = 4_000_000  # characters; a shape with 100 repeats of 1,000 tokens takes about 2 million
@@ -70,6 +71,20 @@ class Environment(_Strict):
         """One line for captions: model, dtype, machine."""
         weights = "" if self.weights in (None, "original") else f" ({self.weights} weights)"
         return f"{self.model}{weights}, {self.dtype}, {self.device}"
+
+
+class Limits(_Strict):
+    """What the machine of a run does at best in the run's dtype, and what a pass costs before any work. All measured."""
+
+    memory_read_bytes_per_s: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    flops_per_s: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    overhead_s: Seconds
+    measured_at: Text
+
+    @property
+    def device(self) -> Device:
+        """The machine as a roofline sees it."""
+        return Device("the machine of this run", self.flops_per_s, self.memory_read_bytes_per_s)
 
 
 class Repeat(_Strict):
@@ -201,21 +216,23 @@ class _Header(_Strict):
 class _Line(_Strict):
     measurement: Measurement | None = None
     skipped: Skipped | None = None
+    limits: Limits | None = None
 
     @model_validator(mode="after")
     def _one_of_them(self):
-        if (self.measurement is None) == (self.skipped is None):
-            raise ValueError("either a measurement or a skipped shape is wanted")
+        if sum(entry is not None for entry in (self.measurement, self.skipped, self.limits)) != 1:
+            raise ValueError("either a measurement, a skipped shape or the machine's limits are wanted")
         return self
 
 
 @dataclass(repr=False)
 class Run:
-    """Measurements made in one environment."""
+    """Measurements made in one environment. limits is None where they were not measured."""
 
     environment: Environment
     measurements: list[Measurement] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
+    limits: Limits | None = None
 
     def __getitem__(self, name: str) -> Measurement:
         for measurement in self.measurements:
@@ -255,7 +272,7 @@ class Run:
         """Write the run as JSON Lines. Raises ShapelabError when the file cannot be written."""
         path = Path(path)
         lines = [{"schema_version": SCHEMA_VERSION, "environment": self.environment.model_dump()}]
-        lines += [_line(entry) for entry in (*self.measurements, *self.skipped)]
+        lines += [_line(entry) for entry in (*self.measurements, *self.skipped, self.limits) if entry]
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             half = path.with_name(path.name + ".part")
@@ -265,9 +282,12 @@ class Run:
             raise ShapelabError(f"The run cannot be written to {path} ({error.strerror}). Choose another --out.") from error
         return path
 
-    def add(self, entry: Measurement | Skipped, path: str | Path):
+    def add(self, entry: Measurement | Skipped | Limits, path: str | Path):
         """Take one more entry, and write it to the end of the run's file, on the disk before this returns."""
-        (self.measurements if isinstance(entry, Measurement) else self.skipped).append(entry)
+        if isinstance(entry, Limits):
+            self.limits = entry
+        else:
+            (self.measurements if isinstance(entry, Measurement) else self.skipped).append(entry)
         try:
             with Path(path).open("a", encoding="utf-8") as file:
                 file.write(json.dumps(_line(entry), allow_nan=False) + "\n")
@@ -306,6 +326,9 @@ class Run:
                     run = cls(_Header.model_validate(line).environment)
                 else:
                     read = _Line.model_validate(line)
+                    if read.limits:
+                        run.limits = read.limits
+                        continue
                     entry = read.measurement or read.skipped
                     if entry.name in {*run.names, *(skipped.name for skipped in run.skipped)}:
                         raise ShapelabError(f"{path}, line {number}: {entry.name!r} is there twice; names must differ.")
@@ -324,8 +347,8 @@ class Run:
         return self.to_frame().to_html(index=False, escape=True, na_rep="-", float_format="{:.4g}".format)
 
 
-def _line(entry: Measurement | Skipped) -> dict[str, Any]:
-    return {"measurement" if isinstance(entry, Measurement) else "skipped": entry.model_dump()}
+def _line(entry: Measurement | Skipped | Limits) -> dict[str, Any]:
+    return {type(entry).__name__.lower(): entry.model_dump()}
 
 
 def _short(text: str) -> str:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from shapelab.errors import ShapelabError
 from shapelab.measure import metrics
-from shapelab.measure.record import Environment, Measurement, Run
+from shapelab.measure.record import Environment, Limits, Measurement, Run
 from shapelab.predict.fit import (
     LEAST_POINTS,
     DecodeTerms,
@@ -26,6 +26,7 @@ from shapelab.predict.fit import (
     read_tokens,
 )
 from shapelab.request.shape import RequestShape
+from shapelab.theory import roofline
 
 SCHEMA_VERSION = 1
 CONFIDENCE = 0.9
@@ -68,6 +69,7 @@ class LatencyModel(BaseModel):
     measured: dict[Annotated[str, Field(max_length=40)], tuple[NotNegative, NotNegative]]
     ttft_error: Annotated[float, Field(ge=0, le=_ERROR_LIMIT)]  # relative, as a logarithm
     tpot_error: Annotated[float, Field(ge=0, le=_ERROR_LIMIT)]
+    limits: Limits | None = None
 
     @field_validator("measured")
     @classmethod
@@ -96,6 +98,7 @@ class LatencyModel(BaseModel):
             measured=_ranges([m.shape for m in points]),
             ttft_error=ttft_error,
             tpot_error=tpot_error,
+            limits=run.limits,
         )
 
     def predict(self, shape: RequestShape) -> Prediction:
@@ -114,6 +117,14 @@ class LatencyModel(BaseModel):
             shape, ttft, tpot, ttft + steps * (tpot or 0), ttft_ends, tpot_ends,
             tuple(a + steps * b for a, b in zip(ttft_ends, tpot_ends or (0, 0), strict=True)), beyond,
         )  # fmt: skip
+
+    def verdicts(self, shape: RequestShape) -> dict[str, roofline.Verdict]:
+        """What the predicted passes wait for; empty where the machine's limits or the model's numbers were not kept."""
+        spec, limits = self.environment.spec, self.limits
+        if spec is None or limits is None:
+            return {}
+        p, dtype = self.predict(shape), self.environment.dtype
+        return roofline.verdicts(spec, shape, p.ttft_s, p.tpot_s, limits.device, dtype, limits.overhead_s)
 
     def step_s(self, context_tokens: float, batch_size: int = 1) -> float:
         """Seconds of one decode step at a context (the new token included): TPOT as a function of context."""

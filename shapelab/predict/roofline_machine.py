@@ -40,6 +40,11 @@ class RooflineMachine:
         total = ttft + steps * (tpot or 0)
         return Prediction(shape, ttft, tpot, total, (ttft, ttft), (tpot, tpot) if steps else None, (total, total))
 
+    def verdicts(self, shape: RequestShape) -> dict[str, roofline.Verdict]:
+        """What the computed passes wait for."""
+        p, device = self.predict(shape), self.gpu.device(self.dtype)
+        return roofline.verdicts(self.spec, shape, p.ttft_s, p.tpot_s, device, self.dtype, self.overhead_s)
+
     def step_s(self, context_tokens: int, batch_size: int = 1) -> float:
         device = self.gpu.device(self.dtype)
         floor = roofline.decode_floor(self.spec, int(context_tokens), batch_size, device, self.dtype)

@@ -185,6 +185,17 @@ def verdict(phase: str, measured_s: float, floor: Floor, overhead_s: float, doub
     return Verdict(phase, measured_s, floor.compute_s, floor.memory_s, overhead_s, tuple(notes))
 
 
+def verdicts(
+    spec: ModelSpec, shape: RequestShape, ttft_s: float, tpot_s: float | None, device: Device, dtype: str, overhead_s: float
+) -> dict[str, Verdict]:
+    """A shape's prefill and, where it has one, its decode step at the middle of the answer; no experiment beside them."""
+    found = {"prefill": verdict("prefill", ttft_s, prefill_floor(spec, shape, device, dtype), overhead_s)}
+    if tpot_s:
+        context = shape.prompt_tokens + shape.output_tokens // 2
+        found["decode"] = verdict("decode", tpot_s, decode_floor(spec, context, shape.batch_size, device, dtype), overhead_s)
+    return found
+
+
 def overhead_from_fit(fixed_s: float, smallest: Floor) -> float:
     """Overhead of a pass from a fit: its fixed cost, less the floor of the smallest pass, which must read the weights too.
 

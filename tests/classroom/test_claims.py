@@ -13,12 +13,13 @@ from shapelab.classroom.claims import (
     findings,
     leader,
     physics_sets_the_price,
+    prefix_caching,
     technique,
     tpot_slope,
     write_to_read_ratio,
 )
 from shapelab.measure import metrics
-from shapelab.measure.record import Environment, Measurement, Repeat, Run
+from shapelab.measure.record import Environment, Limits, Measurement, Repeat, Run
 from shapelab.request.shape import PRESETS, RequestShape
 from shapelab.theory import roofline
 from shapelab.theory.model_spec import ModelSpec
@@ -401,9 +402,56 @@ def test_c10_needs_batch_1():
     assert physics_sets_the_price(batches(b4=0.05), 4.0).verdict == "not_measured"
 
 
-def test_a_run_alone_decides_neither():
-    found = findings(make_run(LIKE_A_TALK), ["C7", "C10"])
-    assert found == [], "they are not among the claims that a run decides"
+SMOL = ModelSpec.from_config("smollm2-135m")
+LIMITS = Limits(memory_read_bytes_per_s=30e9, flops_per_s=4e11, overhead_s=0.006, measured_at="2026-11-30")
+
+
+def c7(ttft_s, tpot_s, limits=LIMITS, spec=SMOL):
+    run = make_run({"rag": [(ttft_s, tpot_s)]})
+    run = Run(run.environment.model_copy(update={"spec": spec}), run.measurements, limits=limits)
+    return findings(run, ["C7"])[0]
+
+
+def test_c7_from_a_run_with_its_machines_limits():
+    found = c7(1.0, 0.035)
+    assert found.verdict == "holds" and "compute" in found.measured and "By shares only" in found.why
+    floor = roofline.decode_floor(SMOL, 1205 + 12, 1, LIMITS.device, "float32")
+    assert found.value == pytest.approx(floor.memory_s / 0.035)
+
+
+def test_c7_overhead_everywhere_does_not_hold():
+    slow = LIMITS.model_copy(update={"overhead_s": 0.5})
+    assert c7(1.0, 0.6, limits=slow).verdict == "does_not_hold"
+
+
+@pytest.mark.parametrize("missing", [{"limits": None}, {"spec": None}])
+def test_c7_without_what_it_needs(missing):
+    found = c7(1.0, 0.035, **missing)
+    assert found.verdict == "not_measured" and "shapelab run" in found.why
+
+
+def cached(hit_ttft_s, **changes):
+    shapes = {"full": RequestShape(1088, 8), "hit": RequestShape(64, 8, cached_tokens=1024), **changes}
+    return prefix_caching(make_run({"full": [(1.0, 0.04), (1.1, 0.04)], "hit": [(hit_ttft_s, 0.04)]}, **shapes))
+
+
+def test_c11_prefix_caching_from_a_run():
+    found = cached(0.1)
+    assert found.verdict == "holds" and found.value == pytest.approx(10.5) and "1024+64x8" in found.claim
+    assert cached(1.05).verdict == "does_not_hold"
+
+
+@pytest.mark.parametrize(
+    "changes", [{"hit": RequestShape(64, 8, cached_tokens=1000)}, {"hit": RequestShape(64, 9, cached_tokens=1024)},
+                {"full": RequestShape(1088, 8, 2)}, {"hit": RequestShape(1088, 8)}],
+)  # fmt: skip
+def test_c11_needs_the_same_prompt_with_and_without(changes):
+    with pytest.raises(Exception, match="a part of it cached"):
+        cached(0.1, **changes)
+
+
+def test_one_shape_alone_decides_no_price():
+    assert findings(make_run(LIKE_A_TALK), ["C10"]) == [], "it is not among the claims that one shape a claim decides"
 
 
 def test_c11_for_one_technique():

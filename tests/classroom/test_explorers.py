@@ -69,7 +69,7 @@ def test_the_batch_grows_as_far_as_it_was_measured():
     view = batch_view(MODEL, 64, 32, usd_per_hour=3.6)
     assert [row[0] for row in view.rows] == ["1", "2", "4", "8", "16"], "the plan ends at 16"
     tpot = MODEL.predict(RequestShape(64, 32, 16)).tpot_s
-    assert float(view.rows[-1][4]) == pytest.approx(1e6 * 0.001 * tpot / 16, rel=0.01)
+    assert float(view.rows[-1][-1]) == pytest.approx(1e6 * 0.001 * tpot / 16, rel=0.01)
     assert view.bars[-1][1][0][0] == pytest.approx(16 / tpot)
     assert "times as long a token as alone" in view.text and "USD a million output tokens" in view.headings
 
@@ -203,3 +203,54 @@ def test_what_is_extrapolated_is_said():
         "four times the batch of 16 was not measured"
     )
     assert "extrapolated" not in cost_view("gpt-4.1", MODEL, 1, 64, 32).text
+
+
+def test_where_doubling_stops_being_free_is_marked():
+    view = batch_view(machine("H200"), 64, 64)
+    tpot = [float(row[2]) for row in view.rows]
+    dear = [int(row[0]) for row, a, b in zip(view.rows, tpot, tpot[1:], strict=False) if b > explorers.FREE * a]
+    assert view.marks == {} and not dear and "Every doubling shown is nearly free" in view.text
+    view = batch_view(MODEL, 64, 32)
+    first = next(batch for batch in (1, 2, 4, 8) if step(2 * batch) > explorers.FREE * step(batch))
+    assert list(view.marks) == [f"batch {first}"] and f"stops being nearly free at batch {first}:" in view.text
+
+
+def step(batch):
+    return MODEL.predict(RequestShape(64, 32, batch)).tpot_s
+
+
+def test_memory_left():
+    t4 = machine("T4", "tinyllama")
+    kv_bytes, left = explorers.memory(t4, RequestShape(1000, 25, 4))
+    assert kv_bytes == 22_528 * 1024 * 4 and 0 < left < t4.gpu.usable_bytes - 2.2e9 - kv_bytes
+    row = batch_view(t4, 1000, 25).rows[2]
+    assert row[4:6] == (f"{kv_bytes / 1e9:,.3g}", f"{left / 1e9:,.3g}")
+    assert explorers.memory(MODEL, RequestShape(10, 10)) == (None, None), "a run without the model's numbers"
+    kv_bytes, left = explorers.memory(machine(XEON), RequestShape(10, 10))
+    assert kv_bytes == 46_080 * 19 and left is None
+
+
+def test_a_batch_that_does_not_fit():
+    view = batch_view(machine("T4", "tinyllama"), 1900, 100)
+    assert "does not fit in memory" in view.text and all(float(row[5]) >= 0 for row in view.rows)
+    with pytest.raises(ShapelabError, match="Not even one request"):
+        batch_view(machine("T4", "llama-3-8b"), 64, 64)
+
+
+def test_what_the_passes_wait_for():
+    view = request_view(machine("T4", "tinyllama"), 1024, 64)
+    assert "Prefill waits most for compute" in view.text and "decode waits most for memory" in view.text
+    assert view.rows[0][-1] == "compute, memory"
+    assert request_view(machine("H200", "tinyllama"), 1024, 64).rows[0][-1].endswith("overhead"), "the assumed 5 ms"
+    assert "not known" in request_view(MODEL, 64, 12).text and request_view(MODEL, 64, 12).rows[0][-1] == "-"
+    assert request_view(machine("H200", "llama-3-8b"), 4096, 1).rows[0][-1] == "compute"
+
+
+@pytest.mark.parametrize("make", [request_explorer, batch_explorer, cost_explorer])
+def test_the_model_menu_sleeps_where_the_machine_brings_its_own(make):
+    panel = make()
+    menus = panel.controls
+    menus["machine_name"].value = XEON
+    assert menus["model"].disabled
+    menus["machine_name"].value = "T4"
+    assert not menus["model"].disabled

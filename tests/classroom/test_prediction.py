@@ -1,9 +1,13 @@
-"""Predictions are kept, revealed and forgiven."""
+"""Predictions by choice, number and curve are kept, revealed once, and looked back on."""
+
+import json
 
 import pytest
 
 from shapelab.classroom import prediction
 from shapelab.errors import ShapelabError
+
+MEASURED = [(1, 1), (2, 1.1), (4, 1.3), (8, 2.0)]
 
 
 @pytest.fixture(autouse=True)
@@ -13,17 +17,52 @@ def own_file(tmp_path, monkeypatch):
     return path
 
 
-def test_commit_by_clicking():
+def press(box) -> str:
+    """Click "Commit"; what is said beside it."""
+    button, status = box.children[-1].children
+    button.click()
+    return status.value
+
+
+def batch_sketch():
+    return prediction.sketch("s", "The wait?", "batch size", (1, 2, 4, 8), "times", highest=8)
+
+
+def test_commit_a_choice_by_clicking():
     box = prediction.choose("k", "Which?", ["a", "b"])
-    _, choice, (button, said) = box.children[0], box.children[1], box.children[2].children
-    button.click()
-    assert "Choose an answer" in said.value and prediction.committed("k") is None
-    choice.value = "b"
-    button.click()
-    assert prediction.committed("k") == "b" and "Committed: b" in said.value
-    again = prediction.choose("k", "Which?", ["a", "b"])
-    assert again.children[1].value == "b"
+    assert "Choose an answer" in press(box) and prediction.committed("k") is None
+    box.children[1].value = "b"
+    assert press(box) == "Committed: b" and prediction.committed("k") == "b"
+    assert prediction.choose("k", "Which?", ["a", "b"]).children[1].value == "b"
     assert prediction.choose("k", "Other options", ["x"]).children[1].value is None
+
+
+@pytest.mark.parametrize("wrong", [0, -3, float("inf"), float("nan")])
+def test_commit_a_number_by_clicking(wrong):
+    box = prediction.guess("n", "How many?", "times as long")
+    box.children[1].value = wrong
+    assert "above 0" in press(box) and prediction.committed("n") is None
+    box.children[1].value = 8
+    assert press(box) == "Committed: 8 times as long" and prediction.committed("n") == 8.0
+    assert prediction.guess("n", "How many?", "times as long").children[1].value == 8
+
+
+def test_sketch_a_curve_with_sliders():
+    box = batch_sketch()
+    *sliders, picture = box.children[1:-1]
+    assert [s.description for s in sliders] == ["batch size 2", "batch size 4", "batch size 8"]
+    assert not any(s.continuous_update for s in sliders)
+    before = picture.value
+    sliders[2].value = 4
+    assert picture.value != before and bytes(picture.value).startswith(b"\x89PNG")
+    press(box)
+    assert prediction.committed("s") == [(1, 1), (2, 1), (4, 1), (8, 4)]
+    assert batch_sketch().children[3].value == 4
+
+
+def test_a_kept_sketch_from_elsewhere_stays_on_the_sliders():
+    prediction.commit("s", [(2, 99.0)])
+    assert batch_sketch().children[1].value == 8
 
 
 def test_a_later_answer_takes_the_place_and_others_stay():
@@ -32,30 +71,114 @@ def test_a_later_answer_takes_the_place_and_others_stay():
     assert (prediction.committed("k"), prediction.committed("other")) == ("b", "z")
 
 
-def test_reveal():
+def test_once_revealed_a_prediction_stands():
+    prediction.commit("k", "rag")
+    prediction.reveal("k", "creative", "Because.")
+    box = prediction.choose("k", "Which?", ["rag", "creative"])
+    box.children[1].value = "creative"
+    assert "your prediction stands" in press(box) and prediction.committed("k") == "rag"
+    prediction.forget("k")
+    assert prediction.committed("k") is None
+    assert press(box) == "Committed: creative"
+
+
+def test_reveal_a_choice():
     assert "no prediction" in repr(prediction.reveal("k", "rag", "Because."))
     prediction.commit("k", "rag")
     assert "rag it is" in repr(prediction.reveal("k", "rag", "Because."))
     assert "predicted rag; measured here: creative" in repr(prediction.reveal("k", "creative", "Because."))
 
 
+@pytest.mark.parametrize(
+    "guessed,words",
+    [
+        (64, "You predicted 64, too high by a factor of 8. Measured: 8 times as long. It shares. Lesson."),
+        (2, "You predicted 2, too low by a factor of 4. Measured: 8 times as long. It works more. Lesson."),
+        (12, "You predicted 12: close. Measured: 8 times as long. Lesson."),
+        (7, "You predicted 7: close."),
+    ],
+)
+def test_reveal_a_number(guessed, words):
+    prediction.commit("n", float(guessed))
+    card = prediction.reveal_number("n", 8, "times as long", "a machine", "Lesson.", "It works more.", "It shares.")
+    assert words in repr(card) and card.html.count("<img") == 1 and 'alt="You predicted' in card.html
+
+
+def test_reveal_without_a_prediction_of_that_kind():
+    prediction.commit("n", "a choice")
+    card = prediction.reveal_number("n", 8, "times", "a machine", "Lesson.")
+    assert "no prediction" in repr(card) and "Measured: 8 times" in repr(card) and "<img" not in card.html
+    card = prediction.reveal_curve("n", MEASURED, "batch size", "times", "a machine", "Lesson.")
+    assert "no prediction" in repr(card) and "2 at 8" in repr(card) and card.html.count("<img") == 1
+
+
+def test_reveal_a_curve():
+    prediction.commit("s", [(x, float(x)) for x, _ in MEASURED])
+    card = prediction.reveal_curve("s", MEASURED, "batch size", "times", "a machine", "Lesson.")
+    assert "parts most at batch size 8, where it is too high by a factor of 4." in repr(card)
+    prediction.forget("s")
+    prediction.commit("s", [(1, 1.0), (2, 1.5), (4, 1.5), (8, 1.5), (16, 99.0)])
+    assert "within a factor of 1.5" in repr(prediction.reveal_curve("s", MEASURED, "batch size", "times", "x", "y"))
+    prediction.forget("s")
+    prediction.commit("s", [(8, 0.0)])
+    assert "too low by a factor of inf" in repr(prediction.reveal_curve("s", MEASURED, "batch size", "times", "x", "y"))
+
+
+def test_looking_back():
+    assert "No prediction" in repr(prediction.journey())
+    for key, answer in {
+        "01-a": "x",
+        "02-b": 64.0,
+        "03-c": "open",
+        "05-d": [(2, 2.0), (4, 4.0)],
+        "07-e": 20.0,
+        "04-f": "y",
+    }.items():
+        prediction.commit(key, answer, question=f"Question {key}?")
+    assert "Revealed: 0" in repr(prediction.journey())
+    prediction.reveal("01-a", "z", "")
+    prediction.reveal("04-f", "y", "")
+    prediction.reveal_number("02-b", 8, "times", "m", "")
+    prediction.reveal_curve("05-d", [(2, 1.0), (4, 1.0)], "batch", "times", "m", "")
+    prediction.reveal_number("07-e", 25, "times", "m", "")
+    card = prediction.journey()
+    assert "committed: 6. Revealed: 5, of which right or close: 2." in repr(card)
+    assert "In the first half 0 of 2, in the second 2 of 3." in repr(card)
+    assert "off by a factor of 8, later by 2 (medians)" in repr(card)  # 8; then sqrt(2 x 4) = 2.83 and 1.25
+    assert card.html.index("Question 01-a?") < card.html.index("Question 07-e?") and "not revealed yet" in card.html
+    assert card.html.count("<img") == 1
+
+
 def test_a_damaged_file_is_forgiven(own_file):
     own_file.parent.mkdir()
-    for text in ("{", "[1]", '{"k": 3}', '{"k": {"answer": 5}}'):
+    for text in ("{", "[1]", '{"k": 3}', '{"k": {"answer": {}}}', '{"k": {"answer": [[1]]}}', '{"k": {"answer": NaN}}'):
         own_file.write_text(text)
         assert prediction.committed("k") is None
+    own_file.write_text(json.dumps({"k": {"answer": "kept", "at": "2026-11-30"}, "bad": 1}))
+    assert prediction.committed("k") == "kept"
     prediction.commit("k", "a")
     assert prediction.committed("k") == "a"
 
 
-def test_a_place_that_cannot_be_written(own_file, monkeypatch):
+def test_a_place_that_cannot_be_written(own_file):
     own_file.parent.write_text("a file, not a folder")
     with pytest.raises(ShapelabError, match="SHAPELAB_PREDICTIONS"):
         prediction.commit("k", "a")
+    box = prediction.guess("n", "How many?", "times")
+    box.children[1].value = 3
+    assert "SHAPELAB_PREDICTIONS" in press(box), "an error in a callback is not seen: it is said"
+
+
+def test_a_reveal_needs_no_place_to_write(own_file, monkeypatch):
+    prediction.commit("k", "a")
+    monkeypatch.setattr(prediction.os, "replace", lambda *_: (_ for _ in ()).throw(OSError(30, "read-only")))
+    assert "a it is" in repr(prediction.reveal("k", "a", "Because."))
 
 
 def test_text_is_escaped():
-    prediction.commit("k", "<b>")
+    prediction.commit("k", "<b>", question="<u>")
     box = prediction.choose("k", "<script>?", ["<b>"])
     assert "<script>" not in box.children[0].value and "<b>" not in box.children[2].children[1].value
     assert "<b>" not in prediction.reveal("k", "x", "<i>")._repr_html_()
+    page = prediction.journey()._repr_html_()
+    assert "<b>" not in page and "<u>" not in page and "&lt;u&gt;" in page

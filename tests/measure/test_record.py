@@ -8,7 +8,7 @@ import pytest
 
 from shapelab.errors import ShapelabError
 from shapelab.measure import record
-from shapelab.measure.record import Environment, GpuState, Measurement, Repeat, Run
+from shapelab.measure.record import Environment, GpuState, Limits, Measurement, Repeat, Run
 from shapelab.request.shape import RequestShape
 
 MS = 1_000_000
@@ -54,6 +54,29 @@ def test_a_run_comes_back_as_it_was_saved(tmp_path):
     assert back.names == ["rag", "events", "one"] and "one" in back and "two" not in back
     with pytest.raises(KeyError, match="it holds rag, events, one"):
         back["two"]
+
+
+LIMITS = Limits(memory_read_bytes_per_s=3e10, flops_per_s=4e11, overhead_s=0.006, measured_at="2026-11-30")
+
+
+def test_the_machines_limits_come_back(tmp_path):
+    run = a_run()
+    run.limits = LIMITS
+    assert Run.load(run.save(tmp_path / "r.jsonl")) == run
+    later = a_run()
+    later.add(LIMITS, later.save(tmp_path / "l.jsonl"))
+    assert Run.load(tmp_path / "l.jsonl") == run and run.limits.device.bytes_per_s == 3e10
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"flops_per_s": 0}, {"overhead_s": -1}, {"memory_read_bytes_per_s": float("inf")}, {"more": 1}]
+)
+def test_bad_limits(tmp_path, wrong):
+    path = a_run().save(tmp_path / "r.jsonl")
+    with path.open("a") as file:
+        file.write(json.dumps({"limits": LIMITS.model_dump() | wrong}) + "\n")
+    with pytest.raises(ShapelabError, match=rf"line 5: limits.{next(iter(wrong))}"):
+        Run.load(path)
 
 
 def test_frame():
