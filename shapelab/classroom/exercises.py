@@ -5,9 +5,11 @@ An answer of `...` means "not tried yet", so a notebook runs from top to bottom 
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from numbers import Real
+from dataclasses import dataclass, replace
+from functools import wraps
+from numbers import Integral, Real
 
+from shapelab.classroom.hints import HINTS
 from shapelab.classroom.html import escape
 from shapelab.errors import ShapelabError
 from shapelab.measure import metrics
@@ -21,25 +23,58 @@ from shapelab.theory.roofline import HELPS
 
 @dataclass(frozen=True)
 class Feedback:
-    """right is None while nothing was tried. unknown: a wrong answer that no slip explains."""
+    """right is None while nothing was tried. unknown: a wrong answer that no slip explains. label: instead of the usual word."""
 
     right: bool | None
     text: str
     unknown: bool = False
+    label: str = ""
 
     def __repr__(self) -> str:
         return f"{self._word}: {self.text}"
 
     def _repr_html_(self) -> str:
         color = {True: "#029e73", False: "#d55e00", None: "#949494"}[self.right]
-        return f'<div style="border-left:4px solid {color};padding:4px 12px"><b>{self._word}.</b> {escape(self.text)}</div>'
+        text = escape(self.text).replace("\n", "<br>")
+        return f'<div style="border-left:4px solid {color};padding:4px 12px"><b>{self._word}.</b> {text}</div>'
 
     @property
     def _word(self) -> str:
-        return {True: "Right", False: "Not yet", None: "Your turn"}[self.right]
+        return self.label or {True: "Right", False: "Not yet", None: "Your turn"}[self.right]
 
 
 NOT_TRIED = Feedback(None, "Replace ... with your answer and run the cell again.")
+
+
+def hint(check: Callable, step: int = 1) -> Feedback:
+    """The hints of a check up to a step, each saying more than the one before: hint(check_tpot), then hint(check_tpot, 2)."""
+    name = str(getattr(check, "__name__", ""))
+    if name not in HINTS:
+        return Feedback(None, "Hints go by check, named without calling it: exercises.hint(exercises.check_tpot).", label="Hint")
+    hints = HINTS[name]
+    if not isinstance(step, Integral) or isinstance(step, bool) or step < 1:
+        return Feedback(None, f"The step is a whole number from 1 to {len(hints)}.", label="Hint")
+    if step > len(hints):
+        return Feedback(None, f"There are {len(hints)} hints and no more; the solution is folded below the cell.", label="Hint")
+    lines = [f"{number}. {text}" for number, text in enumerate(hints[:step], start=1)]
+    if step < len(hints):
+        lines.append(f"exercises.hint(exercises.{name}, {step + 1}) shows the next of {len(hints)}.")
+    else:
+        lines.append("That was the last one. The solution is folded below the cell.")
+    return Feedback(None, "\n".join(lines), label="Hint")
+
+
+def _exercise(check: Callable[..., Feedback]) -> Callable[..., Feedback]:
+    """A check that points to its hints where it has no reason to give: nothing tried yet, or a mistake it does not know."""
+
+    @wraps(check)
+    def checked(*given, **named) -> Feedback:
+        feedback = check(*given, **named)
+        if feedback.right is None or feedback.unknown:
+            return replace(feedback, text=f"{feedback.text} Stuck? exercises.hint(exercises.{check.__name__})")
+        return feedback
+
+    return checked
 
 
 def check_number(answer, right: float, why: str, slips: Sequence[tuple[float, str]] = (), tolerance: float = 2e-3) -> Feedback:
@@ -65,6 +100,7 @@ def check_number(answer, right: float, why: str, slips: Sequence[tuple[float, st
     return Feedback(False, f"Your number is {side} the right one, by a factor of {_factor(answer, right)}.", unknown=True)
 
 
+@_exercise
 def check_tpot(answer) -> Feedback:
     """Notebook 00: 900 tokens in, 100 out, first token after 0.45 s, last after 2.43 s."""
     return check_number(
@@ -82,6 +118,7 @@ def check_tpot(answer) -> Feedback:
     )  # fmt: skip
 
 
+@_exercise
 def check_passes(answer) -> Feedback:
     """Notebook 00: how often the model runs for 1205x24."""
     return check_number(
@@ -100,6 +137,7 @@ def check_passes(answer) -> Feedback:
     )  # fmt: skip
 
 
+@_exercise
 def check_shape(answer) -> Feedback:
     """Notebook 00: 512 tokens of a shared prefix are cached, 64 are new, 32 are written, 4 users at once."""
     if answer is ...:
@@ -130,6 +168,7 @@ def check_shape(answer) -> Feedback:
     return _named_slip(slips, f"{shape} is not this request; compare number by number.")
 
 
+@_exercise
 def check_read_cost(answer, run: Measurement) -> Feedback:
     """Notebook 01: milliseconds for each prompt token of a request."""
     ttft, total = run.median(metrics.ttft_s), run.median(metrics.total_s)
@@ -148,6 +187,7 @@ def check_read_cost(answer, run: Measurement) -> Feedback:
     )  # fmt: skip
 
 
+@_exercise
 def check_shorter_answer(answer, rag: Measurement) -> Feedback:
     """Notebook 01: the total in seconds if the RAG request wrote 12 tokens instead of 24."""
     ttft, tpot, total = (rag.median(metric) for metric in (metrics.ttft_s, metrics.tpot_s, metrics.total_s))
@@ -167,6 +207,7 @@ def check_shorter_answer(answer, rag: Measurement) -> Feedback:
     return check_number(answer, right, why, slips)
 
 
+@_exercise
 def check_order(answer, shapes: Sequence[str]) -> Feedback:
     """Notebook 01: requests of the same number of tokens, fastest first. Decided by the tokens written."""
     if answer is ...:
@@ -189,6 +230,7 @@ def check_order(answer, shapes: Sequence[str]) -> Feedback:
     return _named_slip(slips, "Sort by the tokens that are written: each of those needs a pass of its own.")
 
 
+@_exercise
 def check_generate(answer: Callable, lab, input_ids, count: int) -> Feedback:
     """Notebook 02: a generate of the learner's own, built from prefill and decode_step."""
     if answer is ...:
@@ -241,6 +283,7 @@ def check_generate(answer: Callable, lab, input_ids, count: int) -> Feedback:
     )
 
 
+@_exercise
 def check_kv_bytes(answer, lab, shape: RequestShape) -> Feedback:
     """Notebook 02: bytes in the KV cache at the end of a request."""
     spec, size = lab.spec, lab.dtype.itemsize
@@ -263,6 +306,7 @@ def check_kv_bytes(answer, lab, shape: RequestShape) -> Feedback:
     )  # fmt: skip
 
 
+@_exercise
 def check_marginal_write(answer, short: Measurement, long: Measurement) -> Feedback:
     """Notebook 02: milliseconds for one more output token, from two requests that differ in the answer's length only."""
     more = long.output_tokens - short.output_tokens
@@ -282,6 +326,7 @@ def check_marginal_write(answer, short: Measurement, long: Measurement) -> Feedb
     )  # fmt: skip
 
 
+@_exercise
 def check_marginal_read(answer, short: Measurement, long: Measurement) -> Feedback:
     """Notebook 03: milliseconds for one more input token, from two shapes that differ in their input only."""
     more = long.input_tokens - short.input_tokens
@@ -301,6 +346,7 @@ def check_marginal_read(answer, short: Measurement, long: Measurement) -> Feedba
     )  # fmt: skip
 
 
+@_exercise
 def check_total_from_terms(answer) -> Feedback:
     """Notebook 03: 1000x101 where a pass costs 50 ms and 1 ms a token, a step 40 ms and 5 us a token of context."""
     ttft, step, context = 0.05 + 1000 * 0.001, 0.040, 5e-6
@@ -322,6 +368,7 @@ def check_total_from_terms(answer) -> Feedback:
     )  # fmt: skip
 
 
+@_exercise
 def check_context_that_doubles(answer) -> Feedback:
     """Notebook 03: at which context a step of 40 ms and 5 us a token of context takes twice its 40 ms."""
     return check_number(
@@ -340,6 +387,7 @@ def check_context_that_doubles(answer) -> Feedback:
     )  # fmt: skip
 
 
+@_exercise
 def check_batch_throughput(answer, m: Measurement) -> Feedback:
     """Notebook 05: decode tokens a second of the whole batch, from TPOT and batch size."""
     tpot, batch = m.median(metrics.tpot_s), m.batch_size
@@ -358,6 +406,7 @@ def check_batch_throughput(answer, m: Measurement) -> Feedback:
     )  # fmt: skip
 
 
+@_exercise
 def check_largest_batch(answer, line: Sequence[Measurement]) -> Feedback:
     """Notebook 05: the largest measured batch whose TPOT is at most twice that of the smallest."""
     tpot = {m.batch_size: m.median(metrics.tpot_s) for m in line}
@@ -386,6 +435,7 @@ def check_largest_batch(answer, line: Sequence[Measurement]) -> Feedback:
     return _named_slip(slips, f"Batch {answer} keeps the promise, but a larger one does too.", unknown=False)
 
 
+@_exercise
 def check_cheaper_token(answer, one: Measurement, many: Measurement) -> Feedback:
     """Notebook 05: how many times less machine time an output token takes in a batch."""
     a, b, batch = one.median(metrics.tpot_s), many.median(metrics.tpot_s), many.batch_size
@@ -408,6 +458,7 @@ def check_cheaper_token(answer, one: Measurement, many: Measurement) -> Feedback
     )  # fmt: skip
 
 
+@_exercise
 def check_talk_floor(answer) -> Feedback:
     """Notebook 04: milliseconds a decode step of TinyLlama in 16 bits needs on a T4, at least."""
     spec, t4 = ModelSpec.from_config("tinyllama"), gpu("T4").device("float16")
@@ -440,6 +491,7 @@ _REGIME_SLIPS = {
 }
 
 
+@_exercise
 def check_regime(answer, right: str, why: str) -> Feedback:
     """Notebook 04: one of compute, memory, overhead."""
     if answer is ...:
@@ -452,6 +504,7 @@ def check_regime(answer, right: str, why: str) -> Feedback:
     return Feedback(False, f"{reason} {wanted}".strip(), unknown=not reason)
 
 
+@_exercise
 def check_critical_batch(answer) -> Feedback:
     """Notebook 04: from which batch on a decode step on an H100 SXM in 16 bits is compute-bound, weights only."""
     h100 = gpu("H100-SXM").device("float16")
@@ -472,6 +525,7 @@ def check_critical_batch(answer) -> Feedback:
     )  # fmt: skip
 
 
+@_exercise
 def check_llama_kv(answer) -> Feedback:
     """Notebook 06: bytes of KV cache a token in Llama 3 8B, in 16 bits."""
     spec = ModelSpec.from_config("llama-3-8b")
@@ -492,6 +546,7 @@ def check_llama_kv(answer) -> Feedback:
     )  # fmt: skip
 
 
+@_exercise
 def check_requests_that_fit(answer) -> Feedback:
     """Notebook 06: requests of 2,048 tokens beside Llama 3 8B in 16 bits on an A10G, activations left out."""
     spec, usable = ModelSpec.from_config("llama-3-8b"), gpu("A10G").usable_bytes
@@ -514,6 +569,7 @@ def check_requests_that_fit(answer) -> Feedback:
     )  # fmt: skip
 
 
+@_exercise
 def check_prefix_saving(answer, full: Measurement, hit: Measurement) -> Feedback:
     """Notebook 06: the share of TTFT that a cached prefix saves."""
     a, b = full.median(metrics.ttft_s), hit.median(metrics.ttft_s)
@@ -532,6 +588,7 @@ def check_prefix_saving(answer, full: Measurement, hit: Measurement) -> Feedback
     )  # fmt: skip
 
 
+@_exercise
 def check_cached_bill(answer) -> Feedback:
     """Notebook 07: input 1.25, cached 0.625, output 10 USD a million: 262,960 prompt tokens, 257,955 of them cached, 1,744 out."""
     prompt, cached, out = 262_960, 257_955, 1_744
@@ -552,6 +609,7 @@ def check_cached_bill(answer) -> Feedback:
     )  # fmt: skip
 
 
+@_exercise
 def check_machine_request(answer) -> Feedback:
     """Notebook 07: USD of a request of 2.4 s in a batch of 8, on a machine of 0.35 USD an hour that works half of its hours."""
     right = 2.4 * 0.35 / 3600 / 0.5 / 8
@@ -571,6 +629,7 @@ def check_machine_request(answer) -> Feedback:
     )  # fmt: skip
 
 
+@_exercise
 def check_break_even(answer) -> Feedback:
     """Notebook 07: the output:input price ratio from which on rag (1,205 in, 24 out) is cheaper than chat (60 in, 80 out)."""
     right = (1205 - 60) / (80 - 24)

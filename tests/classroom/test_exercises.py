@@ -1,6 +1,7 @@
 """Right answers pass, and each usual slip is called by its name: at least five planted wrong answers for every check."""
 
 import inspect
+import re
 from itertools import combinations
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -9,6 +10,7 @@ import pytest
 import torch
 
 from shapelab.classroom import exercises
+from shapelab.classroom.hints import HINTS
 from shapelab.measure import loop, metrics
 from shapelab.measure.record import Measurement, Repeat
 from shapelab.request.shape import RAG, RequestShape
@@ -509,3 +511,76 @@ def test_code_that_breaks_gets_a_sentence():
 
 def test_feedback_is_escaped():
     assert "<script>" not in exercises.check_tpot("<script>")._repr_html_()
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_hints_come_in_steps(name):
+    check, hints = getattr(exercises, name), HINTS[name]
+    assert 2 <= len(hints) <= 3 and len(set(hints)) == len(hints) and all(text.strip() for text in hints)
+    for step in range(1, len(hints) + 1):
+        shown = exercises.hint(check, step)
+        assert shown.right is None and repr(shown).startswith("Hint: 1. ")
+        assert [text in shown.text for text in hints] == [number <= step for number in range(1, len(hints) + 1)]
+        following = f"exercises.hint(exercises.{name}, {step + 1}) shows the next of {len(hints)}"
+        assert (following if step < len(hints) else "folded below") in shown.text
+    assert exercises.hint(check) == exercises.hint(check, 1)
+
+
+def test_hints_are_for_checks_that_exist():
+    assert set(HINTS) == set(CHECKS)
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_only_the_last_hint_may_give_the_answer(name):
+    for text in HINTS[name][:-1]:
+        numbers = [float(word.replace(",", "")) for word in re.findall(r"\d[\d,]*(?:\.\d+)?", text)]
+        for right in PLANTED[name].right:
+            if isinstance(right, int | float):
+                assert not any(number == pytest.approx(right, rel=5e-3) for number in numbers)
+            elif isinstance(right, str):
+                assert right.lower() not in text.lower()
+
+
+@pytest.mark.parametrize("step", [0, -1, 4, 1.5, 2.0, True, "2", None, ..., float("nan")])
+def test_a_step_that_is_none_gets_a_sentence(step):
+    said = exercises.hint(exercises.check_tpot, step)
+    assert isinstance(said, exercises.Feedback) and said.right is None
+    wanted = "There are 3 hints and no more; the solution is folded" if step == 4 else "a whole number from 1 to 3"
+    assert wanted in said.text and said.text.count(".") == 1 and "\n" not in said.text
+
+
+@pytest.mark.parametrize("check", [exercises.check_number, print, len, None, 7, "tpot", exercises.check_tpot(0.02)])
+def test_hints_for_something_else_get_a_sentence(check):
+    said = exercises.hint(check)
+    assert isinstance(said, exercises.Feedback) and said.right is None and "named without calling it" in said.text
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_who_has_not_tried_is_told_of_the_hints_and_who_was_told_a_reason_is_not(name):
+    stuck = f" Stuck? exercises.hint(exercises.{name})"
+    untried = PLANTED[name].call(...)
+    assert repr(untried).startswith("Your turn: ") and untried.text.endswith(stuck)
+    assert not any("Stuck?" in PLANTED[name].call(wrong).text for wrong, _ in PLANTED[name].slips)
+    assert "Stuck?" not in PLANTED[name].call(PLANTED[name].right[0]).text
+
+
+@pytest.mark.parametrize(
+    "name,wrong",
+    [("check_tpot", 7), ("check_tpot", 0.0203), ("check_shape", "512+64x31@4"), ("check_regime", "slow")],
+)
+def test_a_mistake_nobody_knows_leads_to_the_hints(name, wrong):
+    assert PLANTED[name].call(wrong).text.endswith(f" Stuck? exercises.hint(exercises.{name})")
+
+
+def test_an_unfinished_function_leads_to_the_hints():
+    def stub(*_):
+        raise NotImplementedError
+
+    assert exercises.check_generate(stub, toy_lab(), random_ids(1, 9), 8).text.endswith(
+        "exercises.hint(exercises.check_generate)"
+    )
+
+
+def test_hints_show_as_lines():
+    assert exercises.hint(exercises.check_largest_batch, 3)._repr_html_().count("<br>") == 3
+    assert "tpot[B] &lt;= 2" in exercises.hint(exercises.check_largest_batch, 3)._repr_html_()
