@@ -1,0 +1,171 @@
+"""The files that other people's machines start from: pip, conda and Binder ask for the same packages, and Binder's work."""
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from tests.environments import clone_environment, run
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+CONDA_NAMES = {  # conda-forge's names where they differ; the -base packages leave Qt and statsmodels out
+    "torch": "pytorch",
+    "huggingface-hub": "huggingface_hub",
+    "matplotlib": "matplotlib-base",
+    "seaborn": "seaborn-base",
+}
+CONDA_FILES = {"environment.yml": {}, "binder/environment.yml": {"torch": "pytorch-cpu"}}
+
+
+def wanted(*groups: list[str]) -> dict[str, SpecifierSet]:
+    """The range of each package that pyproject.toml names in these lists."""
+    requirements = [Requirement(line) for group in groups for line in group]
+    return {canonicalize_name(one.name): one.specifier for one in requirements}
+
+
+def pins() -> dict[str, Version]:
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pairs = [line.split("==") for line in lines if not line.startswith("#")]
+    return {canonicalize_name(name): Version(version) for name, version in pairs}
+
+
+def conda(file: str) -> tuple[dict[str, str], list[str]]:
+    """(range of each conda package, lines of the pip section) of an environment file."""
+    entries = yaml.safe_load((ROOT / file).read_text(encoding="utf-8"))["dependencies"]
+    pip = [line for entry in entries if isinstance(entry, dict) for line in entry["pip"]]
+    names = [re.fullmatch(r"([\w.-]+)(.*)", entry).groups() for entry in entries if isinstance(entry, str)]
+    assert len(names) == len({name for name, _ in names}), "a package is named twice"
+    return dict(names), pip
+
+
+@pytest.mark.parametrize("file", CONDA_FILES)
+def test_conda_asks_for_what_pip_asks_for(file):
+    names = CONDA_NAMES | CONDA_FILES[file]
+    packages, _ = conda(file)
+    asked = {name: SpecifierSet(range_) for name, range_ in packages.items() if name not in ("python", "pip")}
+    assert asked == {names.get(name, name): range_ for name, range_ in wanted(PROJECT["dependencies"], EXTRAS["course"]).items()}
+
+
+def test_conda_installs_with_pip_nothing_but_the_course_and_binder_leaves_that_to_its_script():
+    assert conda("environment.yml")[1] == ["--editable ."]
+    assert conda("binder/environment.yml")[1] == []
+    for file in CONDA_FILES:
+        assert "pip" in conda(file)[0], "the embedded model is fetched with it"
+        assert yaml.safe_load((ROOT / file).read_text(encoding="utf-8"))["channels"] == ["conda-forge", "nodefaults"]
+
+
+def test_every_python_named_is_one_that_the_package_takes():
+    supported = SpecifierSet(PROJECT["requires-python"])
+    laptop = SpecifierSet(conda("environment.yml")[0]["python"])
+    assert [minor for minor in range(8, 20) if f"3.{minor}" in laptop] == [11, 12, 13]
+    assert all(f"3.{minor}" in supported for minor in (11, 12, 13)) and "3.10" not in supported
+    assert re.fullmatch(r"=3\.(11|12|13)", conda("binder/environment.yml")[0]["python"]), "Binder takes no range"
+
+
+def test_the_tested_version_of_every_direct_dependency_is_within_its_range():
+    tested = pins()
+    for name, range_ in wanted(PROJECT["dependencies"], *EXTRAS.values()).items():
+        assert name in tested, f"{name} has no tested version in constraints.txt"
+        assert range_.contains(tested[name], prereleases=True), f"{name} {tested[name]} is not {range_}"
+
+
+def test_constraints_are_sorted_and_name_each_package_once():
+    names = [line.split("==")[0].lower() for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()[1:]]
+    assert names == sorted(names) and len(names) == len(pins())
+
+
+def test_what_a_browser_test_pulls_in_is_pinned_too():
+    assert {"playwright", "greenlet", "pyee"} <= set(pins())
+
+
+@pytest.mark.skipif(importlib.util.find_spec("repo2docker") is None, reason="jupyter-repo2docker is not here (Windows has none)")
+def test_binder_builds_from_its_own_folder():
+    """repo2docker prints its Dockerfile; no Docker is needed for that."""
+    printed = run([sys.executable, "-m", "repo2docker", "--no-build", "--debug", "."], cwd=ROOT)
+    assert f"Building conda environment for python{conda('binder/environment.yml')[0]['python']}\n" in printed
+    steps = [line.strip() for line in printed.splitlines()]
+    (update,) = [line for line in steps if "env update" in line]
+    assert '--file "binder/environment.yml"' in update
+    assert "environment.yml" not in printed.replace("binder/environment.yml", ""), "the one for laptops must not be used"
+    assert steps.index("COPY --chown=0:0 src/ ${REPO_DIR}/") < steps.index("RUN ./binder/postBuild")
+
+
+def test_the_binder_script_stops_at_the_first_error_and_installs_a_copy():
+    script = ROOT / "binder" / "postBuild"
+    lines = script.read_text(encoding="utf-8").splitlines()
+    assert lines[:2] == ["#!/usr/bin/env bash", "set -e"]
+    assert [line for line in lines if "pip install" in line] == ["python -m pip install --no-deps ."]
+    assert os.name == "nt" or os.access(script, os.X_OK)
+
+
+def committed_copy(folder: Path) -> Path:
+    """The files that git keeps, or would, and nothing that a build left lying about."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    try:
+        listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"not a git checkout ({error})")
+    for name in filter(None, listed.decode().split("\0")):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    return folder
+
+
+USE = """
+import sys
+from pathlib import Path
+
+import shapelab
+from shapelab.files import data_path
+from shapelab.measure.recorded import recorded_runs, reported
+from shapelab.model import embedded
+from shapelab.request.prompts import prompt_ids
+from shapelab.theory.hardware import known_gpus
+from shapelab.theory.model_spec import known_config, known_models
+from shapelab.theory.price import load_prices
+
+source = Path(sys.argv[1])
+assert Path(shapelab.__file__).is_relative_to(sys.prefix), shapelab.__file__
+files = [path.relative_to(source) for path in source.rglob("*") if path.is_file()]
+assert files and all(data_path(*path.parts).is_relative_to(sys.prefix) for path in files)
+assert all(data_path(*path.parts).read_bytes() == (source / path).read_bytes() for path in files)
+assert all(shapelab.recorded(name).measurements for name in recorded_runs()) and recorded_runs() and reported()
+assert load_prices() and known_gpus() and all(known_config(name) for name in known_models()) and known_models()
+assert embedded.is_cached() and embedded.folder() == Path(sys.argv[2]), "postBuild did not fetch the model"
+lab = shapelab.load(embedded.NAME)
+assert len(prompt_ids(lab.tokenizer, shapelab.CHAT)[0]) == shapelab.CHAT.input_tokens
+print("all here")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="Binder runs on Linux")
+def test_what_binder_installs_works_away_from_the_clone(tmp_path):
+    """postBuild in an environment of its own, then a session in an empty folder. The model is fetched if it is not here."""
+    python = clone_environment(tmp_path / "env")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    environment["PATH"] = f"{python.parent}{os.pathsep}{environment['PATH']}"
+    clone, elsewhere = committed_copy(tmp_path / "clone"), tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    try:
+        run([python, "-m", "pip", "uninstall", "--yes", "shapelab"], env=environment)
+        find = "from importlib.util import find_spec; print(getattr(find_spec('shapelab'), 'origin', None))"
+        assert run([python, "-c", find], cwd=elsewhere, env=environment).strip() == "None", "postBuild would have nothing to do"
+        said = run(["./binder/postBuild"], cwd=clone, env=environment).splitlines()
+        assert run([python, "-c", USE, clone / "data", said[-1]], cwd=elsewhere, env=environment).splitlines()[-1] == "all here"
+    finally:
+        shutil.rmtree(tmp_path / "env")
