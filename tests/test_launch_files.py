@@ -1,4 +1,4 @@
-"""The files that other people's machines start from: pip, conda and Binder ask for the same packages, and Binder's work."""
+"""The files that other people's machines start from: pip, conda, Binder and the workflows ask for the same packages."""
 
 import importlib.util
 import os
@@ -19,6 +19,7 @@ from packaging.version import Version
 from tests.environments import clone_environment, run
 
 ROOT = Path(__file__).resolve().parents[1]
+PYTHONS = ["3.11", "3.12", "3.13"]  # those that the workflows try
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 CONDA_NAMES = {  # conda-forge's names where they differ; the -base packages leave Qt and statsmodels out
@@ -70,9 +71,9 @@ def test_conda_installs_with_pip_nothing_but_the_course_and_binder_leaves_that_t
 def test_every_python_named_is_one_that_the_package_takes():
     supported = SpecifierSet(PROJECT["requires-python"])
     laptop = SpecifierSet(conda("environment.yml")[0]["python"])
-    assert [minor for minor in range(8, 20) if f"3.{minor}" in laptop] == [11, 12, 13]
-    assert all(f"3.{minor}" in supported for minor in (11, 12, 13)) and "3.10" not in supported
-    assert re.fullmatch(r"=3\.(11|12|13)", conda("binder/environment.yml")[0]["python"]), "Binder takes no range"
+    assert [version for version in (f"3.{minor}" for minor in range(8, 20)) if version in laptop] == PYTHONS
+    assert all(version in supported for version in PYTHONS) and "3.10" not in supported
+    assert conda("binder/environment.yml")[0]["python"].removeprefix("=") in PYTHONS, "Binder takes one, and no range"
 
 
 def test_the_tested_version_of_every_direct_dependency_is_within_its_range():
@@ -96,11 +97,11 @@ def test_binder_builds_from_its_own_folder():
     """repo2docker prints its Dockerfile; no Docker is needed for that."""
     printed = run([sys.executable, "-m", "repo2docker", "--no-build", "--debug", "."], cwd=ROOT)
     assert f"Building conda environment for python{conda('binder/environment.yml')[0]['python']}\n" in printed
-    steps = [line.strip() for line in printed.splitlines()]
-    (update,) = [line for line in steps if "env update" in line]
+    lines = [line.strip() for line in printed.splitlines()]
+    (update,) = [line for line in lines if "env update" in line]
     assert '--file "binder/environment.yml"' in update
     assert "environment.yml" not in printed.replace("binder/environment.yml", ""), "the one for laptops must not be used"
-    assert steps.index("COPY --chown=0:0 src/ ${REPO_DIR}/") < steps.index("RUN ./binder/postBuild")
+    assert lines.index("COPY --chown=0:0 src/ ${REPO_DIR}/") < lines.index("RUN ./binder/postBuild")
 
 
 def test_the_binder_script_stops_at_the_first_error_and_installs_a_copy():
@@ -109,6 +110,43 @@ def test_the_binder_script_stops_at_the_first_error_and_installs_a_copy():
     assert lines[:2] == ["#!/usr/bin/env bash", "set -e"]
     assert [line for line in lines if "pip install" in line] == ["python -m pip install --no-deps ."]
     assert os.name == "nt" or os.access(script, os.X_OK)
+
+
+def workflow() -> dict:
+    return yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text(encoding="utf-8"))
+
+
+def steps(job: str) -> str:
+    """The commands of a job, in order."""
+    return "\n".join(step["run"] for step in workflow()["jobs"][job]["steps"] if "run" in step)
+
+
+@pytest.mark.parametrize("job", ["quick", "newest"])
+def test_the_quick_tests_run_on_every_system_and_python(job):
+    matrix = workflow()["jobs"][job]["strategy"]["matrix"]
+    assert matrix == {"os": ["ubuntu-latest", "macos-latest", "windows-latest"], "python": PYTHONS}
+    assert 'python -m pytest -m "not slow" tests' in steps(job)
+    assert ("--constraint constraints.txt" in steps(job)) is (job == "quick"), "the weekly run takes the newest of everything"
+
+
+def test_the_workflow_runs_at_every_push_and_every_week_and_may_only_read():
+    triggers = workflow()[True]  # YAML takes the key `on` for a truth value
+    assert "push" in triggers and len(triggers["schedule"]) == 1
+    assert workflow()["permissions"] == {"contents": "read"}
+    assert workflow()["jobs"]["quick"]["if"] == "github.event_name != 'schedule'"
+    assert workflow()["jobs"]["newest"]["if"] == "github.event_name != 'push' && github.event_name != 'pull_request'"
+    for job in workflow()["jobs"].values():
+        assert "permissions" not in job and job["timeout-minutes"] <= 90
+        assert all(re.fullmatch(r"actions/[\w-]+@v\d+", step["uses"]) for step in job["steps"] if "uses" in step)
+
+
+def test_one_job_takes_the_oldest_versions_and_one_runs_the_gate():
+    ranges = wanted(PROJECT["dependencies"])
+    for name, version in (("transformers", "4.57"), ("ipywidgets", "7.7")):
+        assert min(one.version for one in ranges[name] if one.operator == ">=") == version
+        assert re.search(rf'"{name}=={re.escape(version)}\.[\d*]+"', steps("oldest"))
+    assert steps("gate") == ".ci/run"
+    assert workflow()["env"]["PIP_EXTRA_INDEX_URL"] == "https://download.pytorch.org/whl/cpu", "no CUDA where there is no GPU"
 
 
 def committed_copy(folder: Path) -> Path:
