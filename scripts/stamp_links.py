@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 README_OPENS = "00_start_here"  # the notebook that the README's badges lead to
 OPEN, CLOSE = "<!-- badges -->", "<!-- /badges -->"  # each alone on its line: Markdown beside a comment is not rendered
 BLOCK = re.compile(rf"\n*{OPEN}.*?{CLOSE}", re.DOTALL)
+SOURCE = re.compile(r'^SOURCE = "[^"\n]*"', re.MULTILINE)  # in a notebook's first cell of code: what Colab installs
 URLS = re.compile(r'^\[project\.urls\]\nRepository = "[^"\n]*"\n\n', re.MULTILINE)
 GITHUB = "https://github.com/"
 
@@ -55,8 +56,8 @@ def with_badges(text: str, line: str, name: str) -> str:
     return title.group() + (f"\n\n{OPEN}\n{line}\n{CLOSE}" if line else "") + bare[title.end() :]
 
 
-def notebook_with_badges(text: str, line: str, name: str) -> str:
-    """The same for a notebook's first page of text. Not a byte else changes."""
+def notebook_with_badges(text: str, line: str, name: str, source: str = "") -> str:
+    """The same for a notebook's first page of text, and its first code says where the course can be had."""
     try:
         notebook = json.loads(text)
     except json.JSONDecodeError as error:
@@ -69,6 +70,11 @@ def notebook_with_badges(text: str, line: str, name: str) -> str:
     if first.get("cell_type") != "markdown":
         raise Problem(f"{name} does not begin with a cell of text, in which the badges belong.")
     first["source"] = with_badges("".join(first["source"]), line, name).splitlines(keepends=True)
+    code = next((cell for cell in notebook["cells"] if cell["cell_type"] == "code"), {"source": []})
+    text, found = SOURCE.subn(f'SOURCE = "{source}"', "".join(code["source"]))
+    if not found:
+        raise Problem(f"{name} has no line SOURCE = ... in its first cell of code, where Colab learns what to install.")
+    code["source"] = text.splitlines(keepends=True)
     return _as_nbformat_writes(notebook)
 
 
@@ -114,8 +120,10 @@ def stamp(root: Path, repository: str, branch: str = "main") -> list[Path]:
         line = badges(repository, branch, path.stem if path.suffix == ".ipynb" else README_OPENS) if repository else ""
         if path.suffix == ".toml":
             new = with_address(text, repository)
+        elif path.suffix == ".ipynb":
+            new = notebook_with_badges(text, line, name, f"{GITHUB}{repository}/archive/{branch}.zip" if repository else "")
         else:
-            new = (notebook_with_badges if path.suffix == ".ipynb" else with_badges)(text, line, name)
+            new = with_badges(text, line, name)
         if new != text:
             texts[path] = new
     for path, text in texts.items():

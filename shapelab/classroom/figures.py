@@ -40,6 +40,30 @@ def picture(figure: Figure, alt: str) -> str:
     )
 
 
+def words(figure: Figure) -> str:
+    """What a figure of lines or bars shows, with its values: for those who do not see it, and for reading them exactly."""
+    said = []
+    for axis in figure.axes:
+        across, up = axis.get_xlabel(), axis.get_ylabel()
+        said.append(f"{axis.get_title(loc='left') or figure.get_suptitle()}. {f'{up}, over {across}' if up else across}.")
+        for line in axis.lines:
+            if len(set(line.get_ydata())) > 1 or len(line.get_ydata()) > 2:  # not a level drawn across, nor one point made larger
+                name = "" if line.get_label().startswith("_") else f"{line.get_label()}: "
+                said.append(name + ", ".join(f"{y:,.3g} at {x:,.5g}" for x, y in line.get_xydata()) + ".")
+        names = [label.get_text() for label in axis.get_yticklabels()]
+        for bars in axis.containers:
+            lying = bars.orientation == "horizontal"
+            values = [bar.get_width() if lying else bar.get_height() for bar in bars]
+            label = "" if bars.get_label().startswith("_") else f"{bars.get_label()}: "
+            if lying:
+                said.append(", ".join(f"{name} {value:,.3g}" for name, value in zip(names, values, strict=False)) + ".")
+            elif len(values) > 1:
+                said.append(f"{label}{min(values):,.3g} to {max(values):,.3g}, {len(values)} of them.")
+            else:
+                said.append(f"{label}{values[0]:,.3g}.")
+    return " ".join(said)
+
+
 def timelines(run: Run) -> Figure:
     """Each shape as a bar over time, prefill then decode; medians over the repeats."""
     shown = run.measurements
@@ -235,7 +259,7 @@ def lines(
     """Several lines over one number, from zero, each with its own marker and its name at the end."""
     figure, axis = plt.subplots(figsize=(9, 3.6), layout="constrained")
     for (name, points), marker, color in zip(series.items(), "osD^v", sns.color_palette("colorblind")[2:], strict=False):
-        axis.plot(*zip(*points, strict=True), marker=marker, color=color)
+        axis.plot(*zip(*points, strict=True), marker=marker, color=color, label=name)
         axis.annotate(name, points[-1], xytext=(8, 0), textcoords="offset points", va="center", fontsize=9, parse_math=False)
     axis.set_xlim(left=0, right=axis.get_xlim()[1] * 1.12)
     axis.set_ylim(0, axis.get_ylim()[1] * 1.05)

@@ -3,6 +3,7 @@
 from importlib.metadata import version
 
 from shapelab.classroom.html import Card, escape
+from shapelab.hosted import how_to_get_a_gpu
 from shapelab.measure.environment import device_name, environment, thread_problem
 from shapelab.model.load import choose_device, choose_dtype, choose_model
 
@@ -11,10 +12,11 @@ def greet() -> Card:
     """Machine, the model this machine would take and why, versions, and a warning where one is due."""
     here = environment()
     device = choose_device()
+    no_gpu = f" (no GPU found; everything here runs without one. {how_to_get_a_gpu()}".rstrip() + ")"
     model, reason = choose_model(device)
     dtype = str(choose_dtype(device)).removeprefix("torch.")
     lines = [
-        ("machine", device_name(device) + ("" if device.type != "cpu" else " (no GPU found; everything here runs without one)")),
+        ("machine", device_name(device) + ("" if device.type != "cpu" else no_gpu)),
         ("model", f"{model} in {dtype}. {reason}"),
         (
             "versions",

@@ -14,7 +14,7 @@ import pytest
 
 from tests.test_notebooks import FOLDER, MEASURE_ONCE
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 REQUIRED = os.environ.get("SHAPELAB_BROWSER") == "required"  # the gate sets it: there, nothing may be skipped
 PICTURES = Path(__file__).resolve().parents[2] / "browser-pictures"
 FLAGS = (

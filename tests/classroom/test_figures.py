@@ -211,3 +211,28 @@ def test_lines_are_told_apart_without_colour():
     (axis,) = figure.axes
     assert len({line.get_marker() for line in axis.lines}) == 2 and list(axis.lines[0].get_ydata()) == [30, 50]
     assert {"MHA", "$x$", "T", "computed: toy", "tokens", "ms"} <= set(words(figure).splitlines()) and drawn(figure) > 1000
+
+
+def test_every_figure_in_words():
+    said = {
+        "lines": figures.words(
+            figures.lines({"GQA": [(0, 1.0), (1000, 2.5)], "MQA": [(0, 0.5), (1000, 0.75)]}, "tokens", "ms", "Title", "x")
+        ),
+        "trade_off": figures.words(figures.trade_off([(1, 0.03, 33.0), (2, 0.04, 50.0)], "x")),
+        "cost_ratio": figures.words(figures.cost_ratio([(1, 30.0), (4, 12.5)], 4.0, "x")),
+        "cost_per_row": figures.words(figures.cost_per_row([1, 64], [1e-6, 2e-6], "x")),
+        "read_and_write": figures.words(figures.read_and_write(1.25, 34.0, "x")),
+        "step_times": figures.words(figures.step_times([0.1, 0.03, 0.035], "x")),
+        "starving": figures.words(figures.starving([(25, 100.0), (1000, 900.0)], "x")),
+        "sketched": figures.words(figures.sketched([(1, 1.0), (2, 2.0)], [(1, 1.0), (2, 1.5)], "batch", "times", "x")),
+        "guessed": figures.words(figures.guessed(8.0, 5.2, "times", "x")),
+    }
+    assert said["lines"] == "Title. ms, over tokens. GQA: 1 at 0, 2.5 at 1,000. MQA: 0.5 at 0, 0.75 at 1,000."
+    assert "33 at 30, 50 at 40" in said["trade_off"]
+    assert "this machine's time: 30 at 1, 12.5 at 4." in said["cost_ratio"] and "median" not in said["cost_ratio"]
+    assert said["cost_per_row"].endswith("1 at 1, 0.0312 at 64.")
+    assert said["read_and_write"].endswith("milliseconds. a token read 1.25, a token written 34.")
+    assert "prefill: 100. decode step: 30 to 35, 2 of them." in said["step_times"]
+    assert "100 at 25, 900 at 1,000" in said["starving"]
+    assert "your prediction: 1 at 1, 2 at 2. measured: 1 at 1, 1.5 at 2." in said["sketched"]
+    assert "your prediction 8, measured 5.2" in said["guessed"]

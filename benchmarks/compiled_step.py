@@ -1,0 +1,57 @@
+"""What compiling takes off a decode step: fused operations, and on CUDA one replayed graph in place of hundreds of launches.
+
+Both write into transformers' static cache, so that nothing but compiling differs. On a CPU it needs a C++ compiler.
+"""
+
+import argparse
+import statistics
+
+import torch
+
+import shapelab
+from shapelab import RequestShape
+from shapelab.measure import metrics
+from shapelab.measure.clock import clock_for
+from shapelab.measure.environment import environment
+from shapelab.measure.loop import generate
+from shapelab.measure.overhead import compiled, measure_limits, static_cache
+from shapelab.request.prompts import prompt_ids
+from shapelab.theory.roofline import decode_floor
+
+SHAPE, REPEATS, GOAL = RequestShape(64, 64), 7, 1.0
+
+
+def steps_s(lab, repeats: int) -> tuple[list[float], list[int]]:
+    """TPOT of each repeat, and the ids that the last one wrote."""
+    cache = static_cache(lab, SHAPE.total_tokens)
+    seconds = []
+    for _ in range(repeats):
+        cache.reset()
+        ids = torch.tensor(prompt_ids(lab.tokenizer, SHAPE), device=lab.device)
+        written = generate(lab.model, ids, SHAPE.output_tokens, cache, clock_for(lab.device))
+        seconds.append(metrics.tpot_s(written.timeline))
+    return seconds, written.ids.tolist()
+
+
+@torch.inference_mode()
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", default="auto")
+    lab = shapelab.load(parser.parse_args().model)
+    eager, ids = steps_s(lab, REPEATS + 1)
+    with compiled(lab):
+        fast, compiled_ids = steps_s(lab, REPEATS + 4)  # the first ones compile
+    limits = measure_limits(lab)
+    floor = decode_floor(lab.spec, SHAPE.prompt_tokens + SHAPE.output_tokens // 2, 1, limits.device, lab.dtype_name).seconds
+    before, after = statistics.median(eager[-REPEATS:]), statistics.median(fast[-REPEATS:])
+    print(f"machine and model: {environment(lab).label}; one request of {SHAPE} tokens, {REPEATS} repeats, static cache")
+    print(f"overhead of a pass (hollow twin): {limits.overhead_s * 1e3:.2f} ms; floor of a step: {floor * 1e3:.2f} ms")
+    for name, values in (("eager", eager), ("compiled", fast)):
+        kept = [seconds * 1e3 for seconds in values[-REPEATS:]]
+        print(f"{name}: median {statistics.median(kept):.2f} ms a step ({min(kept):.2f} to {max(kept):.2f})")
+    print(f"the same ids: {'yes' if ids == compiled_ids else 'no (sums in another order may tip a near tie)'}")
+    print(f"compiled_step: {after / before:.2f} of eager (goal <= {GOAL:g})")
+
+
+if __name__ == "__main__":
+    main()
