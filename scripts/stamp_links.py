@@ -1,7 +1,7 @@
 """Say where the course lives: `python scripts/stamp_links.py OWNER/REPO [--branch main]`, or `--remove`.
 
-The address has one home, `[project.urls]` in pyproject.toml. From there this writes the badges for Colab, Binder and
-nbviewer under the title of the README and of every notebook. Until there is an address there is no badge: a link to
+The address has one home, `[project.urls]` in pyproject.toml. With it go the line in CITATION.cff and the badges for Colab,
+Binder and nbviewer under the title of the README and of every notebook. Until there is an address there is no badge: a link to
 nowhere is worse than none. Stamping again replaces what was there; removing leaves the files as they were before.
 """
 
@@ -99,6 +99,11 @@ def with_address(pyproject: str, repository: str) -> str:
     return changed
 
 
+def with_citation(citation: str, repository: str) -> str:
+    bare = re.sub(r"^repository-code: .*\n", "", citation, flags=re.MULTILINE)
+    return bare + (f"repository-code: {GITHUB}{repository}\n" if repository else "")
+
+
 def check(repository: str, branch: str):
     owner = r"[A-Za-z0-9](?:-?[A-Za-z0-9]){0,38}"
     name = r"(?!\.{1,2}$)(?!.*\.git$)[\w.-]{1,100}"
@@ -114,21 +119,20 @@ def stamp(root: Path, repository: str, branch: str = "main") -> list[Path]:
     Every new text is made before the first file is written, so a Problem leaves all as it was.
     """
     check(repository, branch)
-    texts = {}
-    for path in (root / "pyproject.toml", root / "README.md", *sorted((root / "notebooks").glob("*.ipynb"))):
-        text, name = path.read_text(encoding="utf-8"), path.relative_to(root).as_posix()
-        line = badges(repository, branch, path.stem if path.suffix == ".ipynb" else README_OPENS) if repository else ""
-        if path.suffix == ".toml":
-            new = with_address(text, repository)
-        elif path.suffix == ".ipynb":
-            new = notebook_with_badges(text, line, name, f"{GITHUB}{repository}/archive/{branch}.zip" if repository else "")
-        else:
-            new = with_badges(text, line, name)
-        if new != text:
-            texts[path] = new
-    for path, text in texts.items():
-        path.write_text(text, encoding="utf-8", newline="\n")
-    return list(texts)
+    pages = [root / "README.md", *sorted((root / "notebooks").glob("*.ipynb"))]
+    old = {path: path.read_text(encoding="utf-8") for path in (root / "pyproject.toml", root / "CITATION.cff", *pages)}
+    new = {root / "pyproject.toml": with_address(old[root / "pyproject.toml"], repository)}
+    new[root / "CITATION.cff"] = with_citation(old[root / "CITATION.cff"], repository)
+    for path in pages:
+        is_notebook = path.suffix == ".ipynb"
+        line = badges(repository, branch, path.stem if is_notebook else README_OPENS) if repository else ""
+        name = path.relative_to(root).as_posix()
+        source = f"{GITHUB}{repository}/archive/{branch}.zip" if repository else ""
+        new[path] = notebook_with_badges(old[path], line, name, source) if is_notebook else with_badges(old[path], line, name)
+    changed = [path for path in new if new[path] != old[path]]
+    for path in changed:
+        path.write_text(new[path], encoding="utf-8", newline="\n")
+    return changed
 
 
 def main(arguments: list[str] | None = None, root: Path = ROOT):

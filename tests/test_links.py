@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("data/*.md"), *ROOT.glob("benchmarks/*.md"), *ROOT.glob("notebooks/*.ipynb")])
@@ -39,6 +40,10 @@ def badge_pages(root: Path) -> list[Path]:
     return [root / "README.md", *sorted((root / "notebooks").glob("*.ipynb"))]
 
 
+def citation(root: Path) -> dict:
+    return yaml.safe_load((root / "CITATION.cff").read_text(encoding="utf-8"))
+
+
 def expected(path: Path, repository: str, branch: str = "main") -> list[str]:
     name = path.stem if path.suffix == ".ipynb" else "00_start_here"
     return [link.format(repository=repository, branch=branch, name=name) for link in HERE]
@@ -48,7 +53,7 @@ def expected(path: Path, repository: str, branch: str = "main") -> list[str]:
 def copy(tmp_path):
     """The files that are stamped, as they are before any address is known."""
     shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks")
-    for name in ("README.md", "pyproject.toml"):
+    for name in ("README.md", "pyproject.toml", "CITATION.cff"):
         shutil.copy(ROOT / name, tmp_path / name)
     stamp_links.stamp(tmp_path, "")
     return tmp_path
@@ -65,6 +70,7 @@ def test_stamping_writes_one_address_everywhere_and_again_replaces_it(copy):
         project = tomllib.loads((copy / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         assert project["urls"] == {"Repository": f"https://github.com/{repository}"}
         assert project["scripts"], "the table after it is still one"
+        assert citation(copy)["repository-code"] == project["urls"]["Repository"]
         for path in badge_pages(copy):
             assert badge_links(path) == expected(path, repository, branch), path.name
             assert text_of(path).count("<!-- badges -->") == 1
@@ -175,6 +181,21 @@ def test_the_committed_badges_agree_with_the_address():
     assert found == {path: expected(path, repository, branch) if repository else [] for path in found}, (
         "run scripts/stamp_links.py OWNER/REPO, or --remove"
     )
+    assert citation(ROOT).get("repository-code", "").removeprefix("https://github.com/") == repository
+
+
+def test_the_citation_is_of_this_version_and_licence_and_names_no_person():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    cited = citation(ROOT)
+    assert (cited["cff-version"], cited["type"], cited["authors"]) == ("1.2.0", "software", [{"name": "The shapelab authors"}])
+    assert (str(cited["version"]), cited["license"]) == (project["version"], project["license"])
+    assert cited["title"].startswith(f"{project['name']}: ") and cited["message"]
+
+
+def test_the_changelog_begins_with_this_version():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert newest.group(1) == project["version"]
 
 
 def slugs(path: Path) -> set[str]:
