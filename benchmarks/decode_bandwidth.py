@@ -50,7 +50,7 @@ def main():
     for name, values, unit in (
         ("TPOT", [tpot * 1e3 for tpot in tpots], "ms"),
         ("achieved", achieved, "GB/s"),
-        ("ceiling (torch.sum over 1 GiB, best of 5)", ceilings, "GB/s"),
+        ("ceiling (torch.sum over 512 MiB, best of 5)", ceilings, "GB/s"),
     ):
         print(f"{name}: median {statistics.median(values):.2f} {unit} ({min(values):.2f} to {max(values):.2f})")
     print(f"shares: {min(shares):.3f} to {max(shares):.3f}")

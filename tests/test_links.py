@@ -36,6 +36,12 @@ def badge_links(path: Path) -> list[str]:
     return [link for link in BADGE_LINK.findall(text_of(path)) if not link.endswith(".svg")]
 
 
+def source_line(path: Path) -> str:
+    """Where a notebook's first cell of code finds the course."""
+    first = next(cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code")
+    return next(line for line in "".join(first["source"]).splitlines() if line.startswith("SOURCE")).split("  #")[0]
+
+
 def badge_pages(root: Path) -> list[Path]:
     return [root / "README.md", *sorted((root / "notebooks").glob("*.ipynb"))]
 
@@ -74,6 +80,8 @@ def test_stamping_writes_one_address_everywhere_and_again_replaces_it(copy):
         for path in badge_pages(copy):
             assert badge_links(path) == expected(path, repository, branch), path.name
             assert text_of(path).count("<!-- badges -->") == 1
+        sources = {source_line(path) for path in sorted((copy / "notebooks").glob("*.ipynb"))}
+        assert sources == {f'SOURCE = "https://github.com/{repository}/archive/{branch}.zip"'}
 
 
 def test_stamping_twice_changes_nothing_the_second_time(copy):
@@ -154,6 +162,7 @@ def test_a_wrong_address_is_one_sentence_and_nothing_changes(copy, wrong, says):
         ),
         ("notebooks/07_cost.ipynb", lambda text: text.replace('"# Cost', '"Cost'), "07_cost.ipynb does not begin with a title"),
         ("notebooks/07_cost.ipynb", lambda text: text[:99], "07_cost.ipynb is not a notebook"),
+        ("notebooks/07_cost.ipynb", lambda text: text.replace("SOURCE =", "HOME ="), "07_cost.ipynb has no line SOURCE"),
         ("notebooks/07_cost.ipynb", lambda text: '{\n "cells": []\n}\n', "07_cost.ipynb does not begin with a cell of text"),
         ("README.md", lambda text: text + "<!-- badges -->\n", "README.md has one of the markers"),
         ("README.md", lambda text: "\n" + text, "README.md does not begin with a title"),
@@ -181,6 +190,8 @@ def test_the_committed_badges_agree_with_the_address():
     assert found == {path: expected(path, repository, branch) if repository else [] for path in found}, (
         "run scripts/stamp_links.py OWNER/REPO, or --remove"
     )
+    branches = f"https://github.com/{repository}/archive/{branch}.zip" if repository else ""
+    assert {source_line(path) for path in found if path.suffix == ".ipynb"} == {f'SOURCE = "{branches}"'}
     assert citation(ROOT).get("repository-code", "").removeprefix("https://github.com/") == repository
 
 

@@ -228,9 +228,10 @@ def physics_sets_the_price(measured: Sequence[Measurement], median_price_ratio: 
     fell = f"From batch {below[0]} on it is below the price ratio here. " if below and below[0] > 1 else ""
     return _decided(
         "C10", alone >= median_price_ratio, alone,
-        f"an output token takes the machine time of so many input tokens: {shown}; median public price ratio {median_price_ratio:.1f}",
+        f"with {usable[0].input_tokens:,} input tokens, an output token takes the machine time of so many of them: {shown}; median public price ratio {median_price_ratio:.1f}",
         f"At batch 1 the machine's ratio must reach the price ratio. {fell}A batch shares decode's weight reads, so what physics "
-        "explains of a price depends on the batch that a provider runs.",
+        "explains of a price depends on the batch that a provider runs, and on the length of the prompts. Where a step waits for "
+        "overhead, the ratio is software's and not physics'.",
     )  # fmt: skip
 
 
@@ -380,7 +381,7 @@ def _find(claim: _Claim, run: Run) -> Finding:
         finding = claim.decide(used)
     except _NotMeasured as missing:
         return _finding(claim, "-", "not_measured", str(missing))
-    unsteady = [m.name for m in used.measurements if m.drift]
+    unsteady = [str(m.shape) for m in used.measurements if m.drift]
     if not unsteady:
         return finding
     note = f" Careful: {', '.join(unsteady)} drifted while it was measured; measure again before you believe this."

@@ -74,6 +74,7 @@ def about(machine) -> str:
 def request_view(machine, input_tokens: int, output_tokens: int, cached_tokens: int = 0, batch_size: int = 1) -> View:
     """A request as a timeline, and the same number of tokens arranged in three other ways."""
     shape = RequestShape(input_tokens, output_tokens, batch_size, cached_tokens)
+    _refuse_what_does_not_fit(machine, shape)
     total = input_tokens + output_tokens
     arranged = [replace(shape, input_tokens=n, output_tokens=total - n) for n in _splits(total)]
     bars, rows = [], []
@@ -102,10 +103,10 @@ def request_view(machine, input_tokens: int, output_tokens: int, cached_tokens: 
     beyond = f" Extrapolated: {'; '.join(asked.extrapolates)}." if asked.extrapolates else ""
     words = (
         f"{shape}: first token after {asked.ttft_s:.3g} s, all after {asked.total_s:.3g} s{between}; "
-        f"{asked.ttft_s / asked.total_s:.0%} of it prefill. {_waits_for(machine, shape)}{beyond}{starred}"
+        f"{asked.ttft_s / asked.total_s:.0%} of it prefill. {_waits_for(machine, shape)}{beyond}{starred} ({about(machine)}.)"
     )
     headings = ("", "shape", "TTFT s", "TPOT ms", "total s", "prefill share", "waits for")
-    return View(f"{shape}, and its {total:,} tokens rearranged", "seconds: prefill blue, decode orange", tuple(bars), about(machine), words, headings, tuple(rows))  # fmt: skip
+    return View(f"{shape}, and its {total:,} tokens rearranged", "seconds: first prefill (blue), then decode (orange)", tuple(bars), about(machine), words, headings, tuple(rows))  # fmt: skip
 
 
 def _waits_for(machine, shape: RequestShape) -> str:
@@ -117,7 +118,13 @@ def _waits_for(machine, shape: RequestShape) -> str:
         f"{phase} waits most for {v.regime} ({v.shares[v.regime]:.0%} of its time{'' if v.clear else ', not clearly'})"
         for phase, v in found.items()
     ]
-    return f"{'; '.join(said).capitalize()}."
+    basis = (
+        ""
+        if isinstance(machine, LatencyModel)
+        else f"By the data sheet and {machine.overhead_s * 1e3:g} ms a pass that are assumed, "
+    )
+    text = "; ".join(said)
+    return f"{basis}{text if basis else text.capitalize()}."
 
 
 FREE = 1.25  # a doubling counts as free while a reader waits at most a quarter longer for it
@@ -136,7 +143,7 @@ def batch_view(machine, input_tokens: int, output_tokens: int, usd_per_hour: flo
         kv_bytes, left_bytes = memory(machine, shape)
         if left_bytes is not None and left_bytes < 0:
             if batch == 1:
-                raise ShapelabError(f"Not even one request of {shape} fits in the memory of {machine.gpu.full_name}.")
+                _refuse_what_does_not_fit(machine, shape)
             ends += f" Batch {batch} does not fit in memory."
             break
         tpots[batch] = p.tpot_s
@@ -157,12 +164,14 @@ def batch_view(machine, input_tokens: int, output_tokens: int, usd_per_hour: flo
     doublings = {batch: tpots[2 * batch] / tpots[batch] for batch in tpots if 2 * batch in tpots}
     dear = next((batch for batch, ratio in doublings.items() if ratio > FREE), None)
     last = max(tpots)
-    if dear is None:
+    if not doublings:
+        marks, verdict = {}, "No doubling of this shape is known."
+    elif dear is None:
         marks, verdict = {}, "Every doubling shown is nearly free: at most a quarter more wait for a reader."
     else:
         marks = {f"batch {dear}": f"doubling from here: {doublings[dear] - 1:.0%} more wait"}
         verdict = f"Doubling stops being nearly free at batch {dear}: from there to {2 * dear} a reader waits {doublings[dear] - 1:.0%} longer."
-    words = f"At batch {last} a reader waits {tpots[last] / tpots[1]:.2f} times as long a token as alone, and the machine writes {last * tpots[1] / tpots[last]:.1f} times as many. {verdict}{ends}"
+    words = f"At batch {last} a reader waits {tpots[last] / tpots[1]:.2f} times as long a token as alone, and the machine writes {last * tpots[1] / tpots[last]:.1f} times as many. {verdict}{ends} ({about(machine)}.)"
     headings = (
         "batch",
         "tokens/s, all together",
@@ -188,6 +197,15 @@ def memory(machine, shape: RequestShape) -> tuple[float | None, float | None]:
         return kv_bytes, None  # a run does not say how much memory its machine has
     activations = arithmetic.activation_bytes(spec, shape.prompt_tokens, shape.batch_size, dtype)
     return kv_bytes, machine.gpu.usable_bytes - arithmetic.weight_bytes(spec, dtype) - activations - kv_bytes
+
+
+def _refuse_what_does_not_fit(machine, shape: RequestShape):
+    left_bytes = memory(machine, shape)[1]
+    if left_bytes is not None and left_bytes < 0:
+        raise ShapelabError(
+            f"{machine.model} and a request of {shape} do not fit in the memory of {machine.gpu.full_name}. Choose a smaller "
+            "model, a shorter request or another GPU."
+        )
 
 
 def _gb(count: float | None) -> str:
@@ -253,13 +271,16 @@ def cost_view(
         at_prices = request_usd(listed, inputs - cached, outputs, cached)
         return at_prices * month, machine_cost(machine, shape, usd_per_hour).usd_per_request * month
 
+    _refuse_what_does_not_fit(machine, RequestShape(input_tokens, output_tokens, batch_size))
     now = both(input_tokens, output_tokens, cached_share, batch_size)
     changes = {
         "half the prompt": both(max(1, input_tokens // 2), output_tokens, cached_share, batch_size),
         "half the answer": both(input_tokens, max(1, output_tokens // 2), cached_share, batch_size),
         "90 % cached": both(input_tokens, output_tokens, max(cached_share, 0.9), batch_size),
-        "four times the batch": both(input_tokens, output_tokens, cached_share, 4 * batch_size),
     }
+    larger = RequestShape(input_tokens, output_tokens, 4 * batch_size)
+    if (memory(machine, larger)[1] or 0) >= 0:
+        changes["four times the batch"] = both(input_tokens, output_tokens, cached_share, 4 * batch_size)
     entries = {"now": now, **changes}
     rows = tuple(
         (name, f"{a:,.2f}", f"{1 - a / now[0]:+.0%}" if now[0] else "-", f"{b:,.2f}", f"{1 - b / now[1]:+.0%}" if now[1] else "-")
@@ -270,6 +291,7 @@ def cost_view(
         f"{requests_a_day:,} requests a day of {input_tokens:,} + {output_tokens:,} tokens: {now[0]:,.2f} USD a month at {price_name}'s "
         f"prices (as of {listed.as_of}; check them), {now[1]:,.2f} USD of machine time. Saves most at prices: {best[0]}; on the machine: {best[1]}."
         f"{' Some of the machine times are extrapolated.' if guessed else ''}"
+        f"{'' if 'four times the batch' in changes else ' Four times the batch does not fit in memory.'} ({about(machine)}.)"
     )
     bars = tuple((name, ((b, DECODE),)) for name, (_, b) in entries.items())
     headings = ("", "at prices, USD a month", "saved", "machine time, USD a month", "saved")

@@ -247,7 +247,7 @@ def starving(points: Sequence[tuple[int, float]], about: str, kind: str = "measu
     axis.set_ylim(0, max(rate for _, rate in points) * 1.12)
     axis.set_xlabel("input tokens")
     axis.set_ylabel("prefill tokens a second")
-    axis.set_title("A short prompt does not use the machine", loc="left", fontsize=12)
+    axis.set_title("Prefill throughput over the length of the prompt", loc="left", fontsize=12)
     _clean(axis)
     caption(figure, kind, about)
     return figure
@@ -284,14 +284,31 @@ def regimes(verdicts: dict[str, Verdict], about: str, kind: str = "measured") ->
         for share, color, name, hatch in parts:
             axis.barh(row, share * 100, left=left, color=color, hatch=hatch, edgecolor=_FAINT if hatch else color, height=0.6)
             if name and share > 0.12:
-                axis.text(left + share * 50, row, f"{name} {share:.0%}", ha="center", va="center", fontsize=9, color="white")
+                axis.text(
+                    left + share * 50,
+                    row,
+                    f"{name} {share:.0%}",
+                    ha="center",
+                    va="center",
+                    fontsize=9,
+                    color="white" if color == PREFILL else "black",
+                )
             left += share * 100
     axis.set_yticks(
         range(len(verdicts)), [f"{name}\n{v.measured_s * 1e3:,.1f} ms" for name, v in verdicts.items()], parse_math=False
     )
     axis.invert_yaxis()
     axis.set_xlim(0, max(100.0, axis.get_xlim()[1]))
-    axis.set_xlabel("per cent of the measured time; each part as it would take alone (hatched: explained by none)")
+    axis.set_xlabel("per cent of the measured time; each part as it would take alone")
+    looks = [
+        {"color": OVERHEAD},
+        {"color": PREFILL},
+        {"color": DECODE},
+        {"facecolor": "white", "edgecolor": _FAINT, "hatch": "///"},
+    ]
+    names = ["overhead", "arithmetic", "bytes", "explained by none"]
+    patches = [plt.Rectangle((0, 0), 1, 1, **look) for look in looks]
+    axis.legend(patches, names, frameon=False, fontsize=8, ncols=4, loc="lower right", bbox_to_anchor=(1, 1))
     axis.set_title("Where a pass spends its time", loc="left", fontsize=12)
     _clean(axis)
     caption(figure, kind, about)
@@ -311,7 +328,7 @@ def cost_ratio(points: Sequence[tuple[int, float]], price_ratio: float, about: s
     axis.set_ylim(0, max(price_ratio, *(ratio for _, ratio in points)) * 1.1)
     axis.set_xlabel("batch size")
     axis.set_ylabel("input tokens for one output token")
-    axis.set_title("Why an output token costs more, and how much of that a batch takes away", loc="left", fontsize=12)
+    axis.set_title("The machine time of an output token, in input tokens, as the batch grows", loc="left", fontsize=12)
     axis.legend(frameon=False, fontsize=9)
     _clean(axis)
     caption(figure, kind, about)

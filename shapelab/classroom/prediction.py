@@ -79,23 +79,24 @@ def sketch(
     known = dict(earlier) if isinstance(earlier, list) else {}
     sliders = [
         widgets.FloatSlider(
-            value=min(highest, known.get(x, first)), min=0, max=highest, step=highest / 64,
+            value=min(highest, known.get(x, first)), min=highest / 64, max=highest, step=highest / 64,
             description=f"{xlabel} {x:,}", continuous_update=False, readout_format=".3g", **_WIDE,
         )
         for x in xs[1:]
     ]  # fmt: skip
-    picture = widgets.Image(format="png", layout={"height": "230px", "width": "max-content"})
+    picture, text = widgets.Image(format="png", layout={"height": "230px", "width": "max-content"}), widgets.HTML()
 
     def points() -> Points:
         return [(float(xs[0]), float(first)), *((float(x), s.value) for x, s in zip(xs[1:], sliders, strict=True))]
 
     def draw(_=None):
         picture.value = figures.png(figures.sketched(points(), None, xlabel, unit, "your sketch so far", highest=highest))
+        text.value = escape(said(points(), unit))
 
     for slider in sliders:
         slider.observe(draw, names="value")
     draw()
-    return _asked(key, question, unit, [*sliders, picture], points)
+    return _asked(key, question, unit, [*sliders, picture, text], points)
 
 
 def commit(key: str, answer: str | float | Points, question: str = "", unit: str = ""):

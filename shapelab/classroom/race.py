@@ -113,6 +113,6 @@ def _lane_html(lane: Lane, longest: float) -> str:
         text = text[:SHOWN_CHARACTERS] + "..." if done else "..." + text[-SHOWN_CHARACTERS:]
     return (
         f'<div style="margin:6px 0"><b>{escape(lane.name)}</b> {lane.shape.input_tokens:,} in, {lane.shape.output_tokens:,} out: '
-        f"{escape(lane.state)}, {lane.written} written, {lane.total_s:.2f} s{bar(shares)}"
+        f"{escape(lane.state)}, first token after {lane.prefill_s:.2f} s, {lane.written} written, {lane.total_s:.2f} s{bar(shares)}"
         f'<div style="min-height:3.2em;white-space:pre-wrap;font-size:90%">{escape(text)}</div></div>'
     )

@@ -98,7 +98,7 @@ def _cell(value, form: str) -> str:
 def facts(values: dict) -> Card:
     """Named values, one a line; numbers with the digits that matter."""
     lines = [(key.replace("_", " "), _fact(value)) for key, value in values.items()]
-    return Card("\n".join(f"{key}: {value}" for key, value in lines), html_table(("", ""), lines))
+    return Card("\n".join(f"{key}: {value}" for key, value in lines), html_table(("what", "value"), lines))
 
 
 def _fact(value) -> str:

@@ -8,7 +8,7 @@ import torch
 from shapelab.model.load import memory_available
 from shapelab.theory.roofline import Device
 
-GIB = 2**30
+MIB = 2**20
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ def measure_ceilings(device: torch.device, dtypes: tuple[torch.dtype, ...] = (to
 
 
 def memory_read_gb_per_s(device: torch.device) -> float:
-    """10^9 bytes a second, best of 5, read by a sum over 1 GiB of float32 (less where less than 4 GiB is free)."""
-    size = GIB if memory_available(device) > 4 * GIB else GIB // 4
+    """10^9 bytes a second, best of 5, read by a sum over 512 MiB of float32 (half where less than 4 GiB is free): no cache holds that."""
+    size = 512 * MIB if memory_available(device) > 4096 * MIB else 256 * MIB
     numbers = torch.ones(size // 4, device=device)
     return size / best_s(numbers.sum, device) / 1e9
 

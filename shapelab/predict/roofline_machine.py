@@ -32,7 +32,7 @@ class RooflineMachine:
         if shape.total_tokens > self.spec.max_position_embeddings:
             raise ShapelabError(
                 f"The shape {shape} needs {shape.total_tokens:,} tokens of context and {self.model} has "
-                f"{self.spec.max_position_embeddings:,}."
+                f"{self.spec.max_position_embeddings:,}. Choose fewer tokens or another model."
             )
         device, steps = self.gpu.device(self.dtype), shape.output_tokens - 1
         ttft = roofline.prefill_floor(self.spec, shape, device, self.dtype).seconds + self.overhead_s

@@ -161,13 +161,16 @@ class Verdict:
         return f"<{self.phase} {self.measured_s * 1e3:.1f} ms: {said}, unexplained {self.unexplained:.0%}: {self.regime}-bound{'' if self.clear else ', not clearly'}>{notes}"
 
 
-def verdict(phase: str, measured_s: float, floor: Floor, overhead_s: float, doubling: float | None = None) -> Verdict:
+def verdict(
+    phase: str, measured_s: float, floor: Floor, overhead_s: float, doubling: float | None = None, halving: float | None = None
+) -> Verdict:
     """Decide between three regimes from measurements.
 
     measured_s  seconds of the pass
     floor       its Floor, on ceilings measured on (or promised for) the device
     overhead_s  seconds that a pass takes before any arithmetic: of a hollow twin (measure.overhead), or `overhead_from_fit`
     doubling    how many times as long the pass took with twice the tokens (or sequences); it must agree, or a note says so
+    halving     how many times as long it took with half the bytes, in 16 bits instead of 32; likewise
     """
     if not measured_s > 0 or overhead_s < 0:
         raise ShapelabError("A verdict needs a measured time above 0 and an overhead of at least 0.")
@@ -182,6 +185,8 @@ def verdict(phase: str, measured_s: float, floor: Floor, overhead_s: float, doub
             notes.append(f"Twice the work took only {doubling:.2f} times as long, which does not look compute-bound.")
         if found.regime != "compute" and doubling > 1.8:
             notes.append(f"Twice the work took {doubling:.2f} times as long, which looks compute-bound.")
+    if halving is not None and found.regime == "memory" and halving > 0.9:
+        notes.append(f"With half the bytes it took {halving:.2f} times as long, which memory alone does not explain.")
     return Verdict(phase, measured_s, floor.compute_s, floor.memory_s, overhead_s, tuple(notes))
 
 

@@ -191,6 +191,8 @@ def test_a_panel_follows_the_keyboard(page, lab_address, name, label):
     assert ours == [], page.console_errors
     if name == "01_three_request_shapes":
         says_what_cannot_be(page, panel)
+    if name == "05_batch_size":
+        a_curve_is_sketched_and_committed(page)
 
 
 def says_what_cannot_be(page, panel):
@@ -202,3 +204,16 @@ def says_what_cannot_be(page, panel):
     press(page, panel, "input tokens", "Home")
     page.wait_for_timeout(800)
     assert panel.locator(".shapelab-error [role=alert]").count() == 0 and panel.locator("img").count() == 1
+
+
+def a_curve_is_sketched_and_committed(page):
+    """Sliders by keyboard; the words under the sketch follow, and the prediction stands beside the button."""
+    sketch = page.locator(".widget-vbox", has=page.get_by_text("Sketch each reader's wait")).last
+    sketch.scroll_into_view_if_needed()
+    before = sketch.inner_text()
+    press(page, sketch, "batch size 16", "End")
+    page.wait_for_timeout(800)
+    assert sketch.inner_text() != before and "16 at 16" in sketch.inner_text() and sketch.locator("img").count() == 1
+    sketch.get_by_role("button", name="Commit").press("Enter")
+    sketch.get_by_text("Committed: 1 at 1").wait_for(timeout=10_000)
+    page.screenshot(path=PICTURES / "05_sketch.png")

@@ -209,7 +209,7 @@ def test_a_claim_is_about_its_own_shape():
 def test_an_unsteady_run_says_so():
     steady = decide("C3", LIKE_A_TALK)
     unsteady = decide("C3", {**LIKE_A_TALK, "rag": [(0.5, 0.14), (0.6, 0.2), (0.8, 0.3)]})
-    assert "Careful" not in steady.why and "Careful: rag drifted" in unsteady.why
+    assert "Careful" not in steady.why and "Careful: 1205x24 drifted" in unsteady.why
 
 
 def test_a_leader_must_lead():

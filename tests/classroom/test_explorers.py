@@ -233,13 +233,33 @@ def test_memory_left():
 def test_a_batch_that_does_not_fit():
     view = batch_view(machine("T4", "tinyllama"), 1900, 100)
     assert "does not fit in memory" in view.text and all(float(row[5]) >= 0 for row in view.rows)
-    with pytest.raises(ShapelabError, match="Not even one request"):
-        batch_view(machine("T4", "llama-3-8b"), 64, 64)
+    for refused in (
+        lambda m: batch_view(m, 64, 64), lambda m: request_view(m, 64, 64), lambda m: cost_view("gpt-4.1", m, 1, 64, 64)
+    ):  # fmt: skip
+        with pytest.raises(ShapelabError, match="llama-3-8b and a request of 64x64 do not fit in the memory of NVIDIA T4"):
+            refused(machine("T4", "llama-3-8b"))
+
+
+def test_four_times_a_batch_that_does_not_fit():
+    view = cost_view("gpt-4.1", machine("T4", "tinyllama"), 1, 1900, 100, batch_size=64)
+    assert len(view.rows) == 4 and "Four times the batch does not fit" in view.text
+    assert len(cost_view("gpt-4.1", machine("T4", "tinyllama"), 1, 1900, 100, batch_size=4).rows) == 5
+
+
+def test_whose_numbers_is_said_in_words_too():
+    for view in (request_view(MODEL, 64, 12), batch_view(MODEL, 64, 12), cost_view("gpt-4.1", MODEL, 1, 64, 12)):
+        assert "(predicted: toy" in view.text
+    said = request_view(machine("T4"), 64, 12).text
+    assert "By the data sheet and 5 ms a pass that are assumed, prefill waits" in said and "(computed: tinyllama" in said
+
+
+def test_a_single_batch_says_that_no_doubling_is_known():
+    assert "No doubling" in batch_view(MODEL, 8192, 32).text
 
 
 def test_what_the_passes_wait_for():
     view = request_view(machine("T4", "tinyllama"), 1024, 64)
-    assert "Prefill waits most for compute" in view.text and "decode waits most for memory" in view.text
+    assert "prefill waits most for compute" in view.text and "decode waits most for memory" in view.text
     assert view.rows[0][-1] == "compute, memory"
     assert request_view(machine("H200", "tinyllama"), 1024, 64).rows[0][-1].endswith("overhead"), "the assumed 5 ms"
     assert "not known" in request_view(MODEL, 64, 12).text and request_view(MODEL, 64, 12).rows[0][-1] == "-"

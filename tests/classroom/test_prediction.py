@@ -49,12 +49,13 @@ def test_commit_a_number_by_clicking(wrong):
 
 def test_sketch_a_curve_with_sliders():
     box = batch_sketch()
-    *sliders, picture = box.children[1:-1]
+    *sliders, picture, text = box.children[1:-1]
     assert [s.description for s in sliders] == ["batch size 2", "batch size 4", "batch size 8"]
     assert not any(s.continuous_update for s in sliders)
     before = picture.value
     sliders[2].value = 4
     assert picture.value != before and bytes(picture.value).startswith(b"\x89PNG")
+    assert text.value == "1 at 1, 1 at 2, 1 at 4, 4 at 8 (times)"
     press(box)
     assert prediction.committed("s") == [(1, 1), (2, 1), (4, 1), (8, 4)]
     assert batch_sketch().children[3].value == 4

@@ -55,11 +55,11 @@ def half_a_second(monkeypatch):
         return 0.5
 
     monkeypatch.setattr(ceilings, "best_s", instead)
-    monkeypatch.setattr(ceilings, "GIB", 4096)
+    monkeypatch.setattr(ceilings, "MIB", 4)
     return results
 
 
-@pytest.mark.parametrize("available,size", [(4 * 4096 + 1, 4096), (4 * 4096, 1024)])
+@pytest.mark.parametrize("available,size", [(4096 * 4 + 1, 512 * 4), (4096 * 4, 256 * 4)])
 def test_memory_is_counted_in_10_9_bytes(half_a_second, monkeypatch, available, size):
     monkeypatch.setattr(ceilings, "memory_available", lambda _: available)
     assert memory_read_gb_per_s(CPU) == pytest.approx(size / 0.5 / 1e9)
@@ -77,7 +77,7 @@ def test_a_product_of_two_matrices_is_2_n3_operations(half_a_second, dtype):
 def test_both_by_dtype(half_a_second, monkeypatch):
     monkeypatch.setattr(ceilings, "memory_available", lambda _: 10**9)
     found = measure_ceilings(CPU)
-    assert found.memory_read_gb_per_s == pytest.approx(4096 / 0.5 / 1e9)
+    assert found.memory_read_gb_per_s == pytest.approx(2048 / 0.5 / 1e9)
     assert found.matmul_flops_per_s == {"float32": 2 * 1024**3 / 0.5, "bfloat16": 2 * 1024**3 / 0.5}
 
 

@@ -96,3 +96,22 @@ def test_compiled_writes_the_same_ids_and_leaves_no_trace():
         assert generate(lab.model, ids, 6, static_cache(lab, 16), HostClock()).ids.tolist() == expected
     assert lab.model.forward == plain and "forward" not in vars(lab.model)
     assert torch.equal(generate(lab.model, ids, 6, new_cache(lab.model, 15), HostClock()).ids, torch.tensor(expected))
+
+
+@pytest.mark.parametrize("family", ["llama", "qwen2", "qwen3", "mistral", "gemma"])
+def test_a_twin_with_other_kv_heads_shares_every_other_weight(family):
+    lab = toy_lab(family)
+    twin = with_kv_heads(lab, 1)
+    mine, theirs = dict(lab.model.named_parameters()), dict(twin.model.named_parameters())
+    assert mine.keys() == theirs.keys(), "tied where the lab's are tied"
+    own = {name for name in mine if mine[name].data_ptr() != theirs[name].data_ptr()}
+    assert own and all(".k_proj." in name or ".v_proj." in name for name in own)
+    assert {tensor.device.type for tensor in (*theirs.values(), *twin.model.buffers())} == {"cpu"}
+    assert {tensor.dtype for tensor in theirs.values()} == {lab.dtype}
+    assert all(abs(float(theirs[name].std()) / lab.model.config.initializer_range - 1) < 0.3 for name in own if "weight" in name)
+    ids = random_ids(1, 9) % 250
+    same = with_kv_heads(lab, lab.spec.num_key_value_heads)
+    assert torch.equal(same.model(ids).logits, lab.model(ids).logits), "with as many heads as before it is the lab's model"
+    before = lab.model(ids).logits.clone()
+    twin.model(ids)
+    assert torch.equal(lab.model(ids).logits, before)

@@ -125,6 +125,13 @@ def test_what_speaks_against_a_verdict(floor, overhead, doubling, word):
     assert word in note
 
 
+@pytest.mark.parametrize("halving,regime_floor,noted", [(0.95, Floor(0.1, 0.7), True), (0.6, Floor(0.1, 0.7), False),
+                                                        (0.95, Floor(0.7, 0.1), False), (None, Floor(0.1, 0.7), False)])  # fmt: skip
+def test_half_the_bytes_should_shorten_what_waits_for_memory(halving, regime_floor, noted):
+    notes = verdict("decode", 1.0, regime_floor, 0.0, halving=halving).notes
+    assert (notes == ()) != noted and all("half the bytes it took 0.95" in note for note in notes)
+
+
 @pytest.mark.parametrize("doubling", [None, 1.5, 2.4])
 def test_a_doubling_that_agrees_adds_nothing(doubling):
     assert verdict("prefill", 1.0, Floor(0.8, 0.1), 0.0, doubling).notes == ()
