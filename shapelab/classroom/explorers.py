@@ -15,7 +15,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from shapelab.classroom.figures import DECODE, OVERHEAD, PREFILL
-from shapelab.classroom.html import escape
+from shapelab.classroom.html import escape, short
 from shapelab.classroom.tables import html_table
 from shapelab.errors import ShapelabError
 from shapelab.measure.record import Run
@@ -82,16 +82,16 @@ def request_view(machine, input_tokens: int, output_tokens: int, cached_tokens: 
         p = machine.predict(each)
         label = "this request" if each is shape else f"{each.input_tokens:,} + {each.output_tokens:,}"
         bars.append((label, ((p.ttft_s, PREFILL), (p.total_s - p.ttft_s, DECODE))))
-        tpot = "-" if p.tpot_s is None else f"{p.tpot_s * 1e3:.3g}"
+        tpot = "-" if p.tpot_s is None else short(p.tpot_s * 1e3)
         star = " *" if p.extrapolates else ""
         waits = [v.regime for v in machine.verdicts(each).values()]
         rows.append(
             (
                 label + star,
                 str(each),
-                f"{p.ttft_s:.3g}",
+                short(p.ttft_s),
                 tpot,
-                f"{p.total_s:.3g}",
+                short(p.total_s),
                 f"{p.ttft_s / p.total_s:.0%}",
                 ", ".join(waits) or "-",
             )
@@ -99,10 +99,10 @@ def request_view(machine, input_tokens: int, output_tokens: int, cached_tokens: 
     asked = machine.predict(shape)
     starred = " Rows with * are extrapolated, too." if any(row[0].endswith("*") for row in rows[1:]) else ""
     low, high = asked.total_interval_s
-    between = f", 90 % interval {low:.3g} to {high:.3g} s" if high > low else ""
+    between = f", 90 % interval {short(low)} to {short(high)} s" if high > low else ""
     beyond = f" Extrapolated: {'; '.join(asked.extrapolates)}." if asked.extrapolates else ""
     words = (
-        f"{shape}: first token after {asked.ttft_s:.3g} s, all after {asked.total_s:.3g} s{between}; "
+        f"{shape}: first token after {short(asked.ttft_s)} s, all after {short(asked.total_s)} s{between}; "
         f"{asked.ttft_s / asked.total_s:.0%} of it prefill. {_waits_for(machine, shape)}{beyond}{starred} ({about(machine)}.)"
     )
     headings = ("", "shape", "TTFT s", "TPOT ms", "total s", "prefill share", "waits for")
@@ -154,11 +154,11 @@ def batch_view(machine, input_tokens: int, output_tokens: int, usd_per_hour: flo
             (
                 str(batch),
                 f"{rate:,.0f}",
-                f"{p.tpot_s * 1e3:,.3g}",
-                f"{p.ttft_s:.3g}",
+                short(p.tpot_s * 1e3),
+                short(p.ttft_s),
                 _gb(kv_bytes),
                 _gb(left_bytes),
-                f"{usd:.3g}",
+                short(usd),
             )
         )
     doublings = {batch: tpots[2 * batch] / tpots[batch] for batch in tpots if 2 * batch in tpots}
@@ -209,7 +209,7 @@ def _refuse_what_does_not_fit(machine, shape: RequestShape):
 
 
 def _gb(count: float | None) -> str:
-    return "-" if count is None else f"{count / 1e9:,.3g}"
+    return "-" if count is None else short(count / 1e9)
 
 
 def kv_view(model: str, gpu_name: str, prompt_tokens: int, output_tokens: int, kv_dtype: str = "float16") -> View:
@@ -339,7 +339,7 @@ class Picture:
                 left += length
             self.names[row].set_text(label)
             mark = f"  {view.marks[label]}" if label in view.marks else ""
-            self.labels[row].set(text=f"{left:,.3g}{mark}" if parts else "", x=left + longest * 0.01)
+            self.labels[row].set(text=f"{short(left)}{mark}" if parts else "", x=left + longest * 0.01)
         self.axis.set_xlim(0, longest * (1.4 if view.marks else 1.12))
         self.axis.set_xlabel(view.axis, fontsize=9)
         self.title.set_text(view.title)

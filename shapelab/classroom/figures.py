@@ -10,7 +10,7 @@ import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator
 
-from shapelab.classroom.html import escape
+from shapelab.classroom.html import escape, short
 from shapelab.measure import metrics
 from shapelab.measure.record import Measurement, Run
 from shapelab.theory.roofline import Verdict
@@ -45,22 +45,22 @@ def words(figure: Figure) -> str:
     said = []
     for axis in figure.axes:
         across, up = axis.get_xlabel(), axis.get_ylabel()
-        said.append(f"{axis.get_title(loc='left') or figure.get_suptitle()}. {f'{up}, over {across}' if up else across}.")
+        said.append(f"{axis.get_title(loc='left') or figure.get_suptitle()} ({f'{up}, over {across}' if up else across}):")
         for line in axis.lines:
             if len(set(line.get_ydata())) > 1 or len(line.get_ydata()) > 2:  # not a level drawn across, nor one point made larger
                 name = "" if line.get_label().startswith("_") else f"{line.get_label()}: "
-                said.append(name + ", ".join(f"{y:,.3g} at {x:,.5g}" for x, y in line.get_xydata()) + ".")
+                said.append(name + ", ".join(f"{short(y)} at {short(x)}" for x, y in line.get_xydata()) + ".")
         names = [label.get_text() for label in axis.get_yticklabels()]
         for bars in axis.containers:
             lying = bars.orientation == "horizontal"
             values = [bar.get_width() if lying else bar.get_height() for bar in bars]
             label = "" if bars.get_label().startswith("_") else f"{bars.get_label()}: "
             if lying:
-                said.append(", ".join(f"{name} {value:,.3g}" for name, value in zip(names, values, strict=False)) + ".")
+                said.append(", ".join(f"{name} {short(value)}" for name, value in zip(names, values, strict=False)) + ".")
             elif len(values) > 1:
-                said.append(f"{label}{min(values):,.3g} to {max(values):,.3g}, {len(values)} of them.")
+                said.append(f"{label}{short(min(values))} to {short(max(values))}, {len(values)} of them.")
             else:
-                said.append(f"{label}{values[0]:,.3g}.")
+                said.append(f"{label}{short(values[0])}.")
     return " ".join(said)
 
 
@@ -94,7 +94,7 @@ def timelines(run: Run) -> Figure:
 def alt_text(run: Run) -> str:
     """What the timelines figure shows, in words."""
     parts = [
-        f"{m.name} ({m.shape}): first token after {m.median(metrics.ttft_s):.3g} s, all after {m.median(metrics.total_s):.3g} s"
+        f"{m.name} ({m.shape}): first token after {short(m.median(metrics.ttft_s))} s, all after {short(m.median(metrics.total_s))} s"
         for m in run.measurements
     ]
     return "Timelines, prefill then decode. " + "; ".join(parts) + "."
@@ -123,7 +123,7 @@ def read_and_write(
     """A token read beside a token written, in milliseconds."""
     figure, axis = plt.subplots(figsize=(9, 2.2), layout="constrained")
     bars = axis.barh(["a token read", "a token written"], [read_ms, write_ms], color=[PREFILL, DECODE])
-    axis.bar_label(bars, [f"{read_ms:.3g} ms", f"{write_ms:.3g} ms"], padding=4)
+    axis.bar_label(bars, [f"{short(read_ms)} ms", f"{short(write_ms)} ms"], padding=4)
     axis.invert_yaxis()
     axis.set_xlim(min(0, read_ms), max(read_ms, write_ms) * 1.15)
     axis.set_xlabel("milliseconds")
@@ -212,9 +212,9 @@ def line_alt_text(run: Run, number: str) -> str:
     parts = []
     for m in run.along(number):
         tpot = m.median(metrics.tpot_s)
-        written = "" if tpot is None else f", TPOT {tpot * 1e3:.3g} ms"
+        written = "" if tpot is None else f", TPOT {short(tpot * 1e3)} ms"
         parts.append(
-            f"{getattr(m, number):,}: TTFT {m.median(metrics.ttft_s):.3g} s{written}, total {m.median(metrics.total_s):.3g} s"
+            f"{getattr(m, number):,}: TTFT {short(m.median(metrics.ttft_s))} s{written}, total {short(m.median(metrics.total_s))} s"
         )
     return f"Along the {_LINE_TITLES[number].split(' (')[0]}. " + "; ".join(parts) + "."
 
@@ -340,7 +340,7 @@ def guessed(predicted: float, measured: float, unit: str, about: str, kind: str 
     figure, axis = plt.subplots(figsize=(7.6, 2), layout="constrained")
     values = [predicted, measured]
     bars = axis.barh(["your prediction", kind], values, color=[OVERHEAD, DECODE], height=0.6)
-    axis.bar_label(bars, [f"{value:.3g}" for value in values], padding=4)
+    axis.bar_label(bars, [short(value) for value in values], padding=4)
     axis.invert_yaxis()
     axis.set_xlim(0, max(values) * 1.15)
     axis.set_xlabel(unit)

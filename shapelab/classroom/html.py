@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from html import escape
 
-__all__ = ["Card", "bar", "escape"]
+__all__ = ["Card", "bar", "escape", "short"]
 
 
 @dataclass(frozen=True)
@@ -27,3 +27,8 @@ def bar(parts: list[tuple[float, str]], height_px: int = 16) -> str:
         for share, color in parts
     )
     return f'<div style="width:100%;line-height:0;font-size:0;white-space:nowrap">{pieces}</div>'
+
+
+def short(value: float) -> str:
+    """A number for reading: three digits that matter, and from 1,000 on all those before the point."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

@@ -16,7 +16,7 @@ import ipywidgets as widgets
 from pydantic import BaseModel, FiniteFloat, ValidationError
 
 from shapelab.classroom import figures
-from shapelab.classroom.html import Card, escape
+from shapelab.classroom.html import Card, escape, short
 from shapelab.classroom.tables import html_table
 from shapelab.errors import ShapelabError
 from shapelab.files import cache_dir
@@ -139,15 +139,15 @@ def reveal_number(
 ) -> Card:
     """A number: predicted and measured on one figure. too_low, too_high: what a guess far off on that side teaches."""
     predicted = _settled(key, float(measured), float)
-    shown = f"{how.capitalize()}: {measured:.3g} {unit}."
+    shown = f"{how.capitalize()}: {short(measured)} {unit}."
     if predicted is None:
         text = f"{NO_PREDICTION} {shown} {lesson}"
     elif _factor(predicted, measured) <= CLOSE:
-        text = f"You predicted {predicted:.3g}: close. {shown} {lesson}"
+        text = f"You predicted {short(predicted)}: close. {shown} {lesson}"
     else:
         side, taught = ("low", too_low) if predicted < measured else ("high", too_high)
         off = f"too {side} by a factor of {_factor(predicted, measured):.2g}"
-        text = f"You predicted {predicted:.3g}, {off}. {shown} {taught} {lesson}".replace("  ", " ")
+        text = f"You predicted {short(predicted)}, {off}. {shown} {taught} {lesson}".replace("  ", " ")
     drawn = figures.picture(figures.guessed(predicted, float(measured), unit, about, how), text) if predicted else ""
     return Card(text, f"{drawn}<p>{escape(text)}</p>")
 
@@ -158,7 +158,7 @@ def reveal_curve(
     """A curve: the sketch and the measured points on one figure, and where they part."""
     points = [(float(x), float(y)) for x, y in measured]
     predicted = _settled(key, points, list)
-    ends = f"{how.capitalize()}: " + ", ".join(f"{y:.3g} at {x:g}" for x, y in points) + f" ({unit})."
+    ends = f"{how.capitalize()}: " + ", ".join(f"{short(y)} at {x:g}" for x, y in points) + f" ({unit})."
     if predicted is None:
         first = NO_PREDICTION
     else:
@@ -205,8 +205,8 @@ def said(answer: str | float | Points | None, unit: str = "") -> str:
     if answer is None:
         return "not revealed yet"
     if isinstance(answer, list):
-        return ", ".join(f"{y:.3g} at {x:g}" for x, y in answer) + (f" ({unit})" if unit else "")
-    return f"{answer:.3g} {unit}".strip() if isinstance(answer, float) else str(answer)
+        return ", ".join(f"{short(y)} at {x:g}" for x, y in answer) + (f" ({unit})" if unit else "")
+    return f"{short(answer)} {unit}".strip() if isinstance(answer, float) else str(answer)
 
 
 NO_PREDICTION = "You committed no prediction. Next time do: a surprise needs an expectation."

@@ -1,6 +1,6 @@
 """A run as a table to read: rounded, with units, the few columns that matter."""
 
-from shapelab.classroom.html import Card, escape
+from shapelab.classroom.html import Card, escape, short
 from shapelab.measure.record import Run
 from shapelab.predict.latency import LatencyModel
 from shapelab.theory.roofline import HELPS, Verdict
@@ -53,8 +53,7 @@ TERMS = ("phase", "term", "from", "microseconds", "for each")
 
 
 def microseconds(seconds: float) -> str:
-    value = seconds * 1e6
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+    return short(seconds * 1e6)
 
 
 def regimes_table(verdicts: dict[str, Verdict], about: str) -> Card:

@@ -14,7 +14,7 @@ from shapelab.measure.clock import clock_for
 from shapelab.measure.environment import GpuWatch, environment
 from shapelab.measure.loop import Generation, generate, held_bytes, new_cache, prefill
 from shapelab.measure.record import Environment, Measurement, Repeat, Run, Skipped
-from shapelab.model.load import Lab, memory_available
+from shapelab.model.load import Lab, give_back_memory, memory_available
 from shapelab.request.prompts import prompt_ids
 from shapelab.request.shape import RequestShape
 from shapelab.theory.arithmetic import activation_bytes, kv_bytes_per_token
@@ -67,8 +67,10 @@ def measure_shapes(
     """
     if repeats < 1:
         raise ShapelabError(f"repeats must be at least 1, not {repeats}.")
+    give_back_memory()
     for shape in shapes.values():
         lab.check(shape)
+        _refuse_what_memory_cannot_hold(lab, shape)
     where, watch = environment(lab), GpuWatch(lab.device)
     found: dict[str, list[Repeat]] = {name: [] for name in shapes}
     order = 0
@@ -94,6 +96,7 @@ def measure_shapes(
     measurements = [
         Measurement(name=name, **dataclasses.asdict(shape), repeats=tuple(found[name])) for name, shape in shapes.items()
     ]
+    give_back_memory()
     return Run(where, measurements)
 
 
@@ -155,12 +158,21 @@ def memory_needed_bytes(lab: Lab, shape: RequestShape) -> int:
     return int(1.3 * (cache + activations + mask) + 64e6)
 
 
-def _point(lab, shape, repeats, seed, clock, watch) -> Measurement | Skipped:
+def _refuse_what_memory_cannot_hold(lab: Lab, shape: RequestShape):
     needed, available = memory_needed_bytes(lab, shape), memory_available(lab.device)
-    named = {"name": str(shape), **dataclasses.asdict(shape)}
     if needed > available:
-        reason = f"{_too_large(lab, shape)} It needs about {needed / 1e9:.2f} GB and {available / 1e9:.2f} GB are left."
-        return Skipped(outcome="does_not_fit", reason=reason, **named)
+        raise ShapelabError(
+            f"{_too_large(lab, shape)} It needs about {needed / 1e9:.2f} GB and {available / 1e9:.2f} GB are left. Ask for a "
+            "smaller batch or fewer tokens, or leave it out."
+        )
+
+
+def _point(lab, shape, repeats, seed, clock, watch) -> Measurement | Skipped:
+    named = {"name": str(shape), **dataclasses.asdict(shape)}
+    try:
+        _refuse_what_memory_cannot_hold(lab, shape)
+    except ShapelabError as reason:
+        return Skipped(outcome="does_not_fit", reason=str(reason), **named)
     try:
         warm_up(lab, shape, seed)
         found = [_repeat(lab, shape, seed, repeat, repeat - 1, clock, watch) for repeat in range(1, repeats + 1)]

@@ -1,6 +1,9 @@
 """`load()`: a model, its tokenizer, the device and the dtype, chosen with reasons and checked before anything runs."""
 
+import ctypes
+import gc
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -178,14 +181,27 @@ def choose_model(device: torch.device) -> tuple[str, str]:
     return embedded.NAME, f"Small enough to measure on {'this GPU' if device.type == 'mps' else 'a CPU'}."
 
 
+def give_back_memory():
+    """Hand freed memory back to the system, which glibc otherwise keeps: half a gigabyte after a long prompt on a CPU.
+
+    Between measurements only: the next run must fetch it again, which its warm-up does.
+    """
+    gc.collect()  # a model is full of cycles
+    with suppress(OSError, AttributeError, TypeError):  # another C library has no such call, and keeps less
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 def memory_available(device: torch.device) -> int:
     """Bytes that can still be had on the device; on a CPU no more than a container's limit leaves."""
     if device.type == "cuda":
-        return torch.cuda.mem_get_info(device)[0]
+        unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)  # torch's own, to be used again
+        return torch.cuda.mem_get_info(device)[0] + unused
     free = psutil.virtual_memory().available
+    group = Path("/sys/fs/cgroup")
     try:
-        limit = int(Path("/sys/fs/cgroup/memory.max").read_text())
-        return min(free, limit - int(Path("/sys/fs/cgroup/memory.current").read_text()))
+        limit, used = (int((group / name).read_text()) for name in ("memory.max", "memory.current"))
+        stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+        return min(free, limit - used + int(stat.get("inactive_file", 0)))  # file pages not in use are given up first
     except (OSError, ValueError):  # no container, or no limit ("max")
         return free
 

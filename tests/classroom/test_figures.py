@@ -227,11 +227,11 @@ def test_every_figure_in_words():
         "sketched": figures.words(figures.sketched([(1, 1.0), (2, 2.0)], [(1, 1.0), (2, 1.5)], "batch", "times", "x")),
         "guessed": figures.words(figures.guessed(8.0, 5.2, "times", "x")),
     }
-    assert said["lines"] == "Title. ms, over tokens. GQA: 1 at 0, 2.5 at 1,000. MQA: 0.5 at 0, 0.75 at 1,000."
+    assert said["lines"] == "Title (ms, over tokens): GQA: 1 at 0, 2.5 at 1,000. MQA: 0.5 at 0, 0.75 at 1,000."
     assert "33 at 30, 50 at 40" in said["trade_off"]
     assert "this machine's time: 30 at 1, 12.5 at 4." in said["cost_ratio"] and "median" not in said["cost_ratio"]
     assert said["cost_per_row"].endswith("1 at 1, 0.0312 at 64.")
-    assert said["read_and_write"].endswith("milliseconds. a token read 1.25, a token written 34.")
+    assert said["read_and_write"].endswith("(milliseconds): a token read 1.25, a token written 34.")
     assert "prefill: 100. decode step: 30 to 35, 2 of them." in said["step_times"]
     assert "100 at 25, 900 at 1,000" in said["starving"]
     assert "your prediction: 1 at 1, 2 at 2. measured: 1 at 1, 1.5 at 2." in said["sketched"]

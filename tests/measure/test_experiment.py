@@ -182,3 +182,11 @@ def test_peak_memory_is_the_runs_and_not_the_loaders(monkeypatch):
 
 
 FINISHED = type("G", (), {"timeline": metrics.Timeline((0, 1, 2), 5, 2), "kv_cache_bytes": 7})()
+
+
+def test_memory_is_given_back_before_and_after_but_not_between(monkeypatch):
+    calls = []
+    monkeypatch.setattr(experiment, "give_back_memory", lambda: calls.append("given back"))
+    monkeypatch.setattr(experiment, "_repeat", lambda *a, _real=experiment._repeat: calls.append("run") or _real(*a))
+    measure_shapes(toy_lab(), {"a": RequestShape(5, 3), "b": RequestShape(4, 2)}, repeats=2, progress=False)
+    assert calls == ["given back", *["run"] * 4, "given back"], "in between it would slow the next run"

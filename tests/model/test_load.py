@@ -1,13 +1,15 @@
 """Choosing and loading: every refusal is a sentence with a way out, and comes before anything expensive."""
 
 import json
+import platform
 
+import psutil
 import pytest
 import torch
 
 from shapelab.errors import ShapelabError
 from shapelab.model import embedded, load
-from shapelab.model.load import ByteTokenizer, choose_device, choose_dtype, choose_model
+from shapelab.model.load import ByteTokenizer, choose_device, choose_dtype, choose_model, give_back_memory
 from tests.toys import toy_model
 
 CPU, CUDA, MPS = torch.device("cpu"), torch.device("cuda"), torch.device("mps")
@@ -134,10 +136,14 @@ def test_truncated_weights_are_a_sentence(folder):
 
 
 def test_memory_left_in_a_container(monkeypatch):
-    files = {"/sys/fs/cgroup/memory.max": "2000000000\n", "/sys/fs/cgroup/memory.current": "500000000\n"}
+    group = "/sys/fs/cgroup/memory."
+    files = {f"{group}max": "2000000000\n", f"{group}current": "500000000\n", f"{group}stat": "anon 7\ninactive_file 0\n"}
     monkeypatch.setattr(load.Path, "read_text", lambda self, **_: files[str(self)])
     assert load.memory_available(CPU) <= 1_500_000_000
-    files["/sys/fs/cgroup/memory.max"] = "max\n"
+    files[f"{group}stat"] = "anon 7\ninactive_file 400000000\n"
+    monkeypatch.setattr(load.psutil, "virtual_memory", lambda: type("Free", (), {"available": 10**12}))
+    assert load.memory_available(CPU) == 1_900_000_000, "pages of files read before are given up when they are wanted"
+    files[f"{group}max"] = "max\n"
     assert load.memory_available(CPU) > 0
 
 
@@ -155,3 +161,13 @@ def test_auto_falls_back_to_the_embedded_model(monkeypatch):
     assert load.load(device="cpu") == "lab"
     assert [name for name, _ in tried] == ["tinyllama", "smollm2-135m"]
     assert "No hub." in tried[1][1][1]
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries keep less and cannot be asked")
+def test_freed_memory_goes_back_to_the_system():
+    held = [torch.ones(16_000) for _ in range(4_000)]  # 64 kB each: below what glibc maps apart
+    last = torch.ones(16_000)  # keeps the heap from shrinking at its end
+    del held
+    before = psutil.Process().memory_info().rss
+    give_back_memory()
+    assert before - psutil.Process().memory_info().rss > 200e6 and last.sum() == 16_000
