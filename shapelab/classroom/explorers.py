@@ -15,7 +15,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from shapelab.classroom.figures import DECODE, OVERHEAD, PREFILL
-from shapelab.classroom.html import escape, short
+from shapelab.classroom.html import escape, live_or_still, short
 from shapelab.classroom.tables import html_table
 from shapelab.errors import ShapelabError
 from shapelab.measure.record import Run
@@ -389,8 +389,7 @@ class Panel:
     def _repr_mimebundle_(self, **_) -> dict:
         still = base64.b64encode(self.image.value).decode()
         page = f'<img alt="{escape(self.shown.text)}" src="data:image/png;base64,{still}"><p>{escape(self.shown.text)}</p>{self.table.value}'
-        live = {"version_major": 2, "version_minor": 0, "model_id": self.box.model_id}
-        return {"application/vnd.jupyter.widget-view+json": live, "text/html": page, "text/plain": repr(self)}
+        return live_or_still(self.box, repr(self), page)
 
 
 def request_explorer(run: Run | None = None) -> Panel:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from html import escape
 
-__all__ = ["Card", "bar", "escape", "short"]
+__all__ = ["Card", "bar", "escape", "live_or_still", "short"]
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,12 @@ class Card:
 
     def _repr_html_(self) -> str:
         return f'<div style="border-left:4px solid #949494;padding:4px 12px;max-width:56em">{self.html}</div>'
+
+
+def live_or_still(box, text: str, page: str) -> dict:
+    """What Jupyter shows of a box of widgets: the box itself, or this page where no kernel runs (GitHub, nbviewer)."""
+    live = {"version_major": 2, "version_minor": 0, "model_id": box.model_id}
+    return {"application/vnd.jupyter.widget-view+json": live, "text/html": page, "text/plain": text}
 
 
 def bar(parts: list[tuple[float, str]], height_px: int = 16) -> str:

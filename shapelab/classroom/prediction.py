@@ -16,7 +16,7 @@ import ipywidgets as widgets
 from pydantic import BaseModel, FiniteFloat, ValidationError
 
 from shapelab.classroom import figures
-from shapelab.classroom.html import Card, escape, short
+from shapelab.classroom.html import Card, escape, live_or_still, short
 from shapelab.classroom.tables import html_table
 from shapelab.errors import ShapelabError
 from shapelab.files import cache_dir
@@ -53,27 +53,40 @@ class Prediction(BaseModel):
         return None if self.factor is None else self.factor <= CLOSE
 
 
-def choose(key: str, question: str, options: Sequence[str]) -> widgets.VBox:
+class Asked:
+    """A question with its controls and a button; where no kernel runs, the question and what could be answered."""
+
+    def __init__(self, box: widgets.VBox, question: str, answers: str):
+        self.box, self.text = box, f"{question} ({answers})"
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_mimebundle_(self, **_) -> dict:
+        return live_or_still(self.box, self.text, f"<p>{escape(self.text)}</p>")
+
+
+def choose(key: str, question: str, options: Sequence[str]) -> Asked:
     """A question with one answer to choose and a button to commit it. The key names it when it is revealed."""
     earlier = committed(key)
     choice = widgets.RadioButtons(
         options=list(options), value=earlier if earlier in options else None, layout={"width": "max-content"}
     )
-    return _asked(key, question, "", [choice], lambda: choice.value)
+    return _asked(key, question, "", [choice], lambda: choice.value, "one of: " + ", ".join(options))
 
 
-def guess(key: str, question: str, unit: str) -> widgets.VBox:
+def guess(key: str, question: str, unit: str) -> Asked:
     """A question answered by a number above 0, and a button to commit it."""
     earlier = committed(key)
     number = widgets.FloatText(value=earlier if isinstance(earlier, float) else 0.0, description=unit, **_WIDE)
-    return _asked(
-        key, question, unit, [number], lambda: number.value if math.isfinite(number.value) and number.value > 0 else None
-    )
+
+    def answer() -> float | None:
+        return number.value if math.isfinite(number.value) and number.value > 0 else None
+
+    return _asked(key, question, unit, [number], answer, f"a number, {unit}")
 
 
-def sketch(
-    key: str, question: str, xlabel: str, xs: Sequence[float], unit: str, highest: float, first: float = 1.0
-) -> widgets.VBox:
+def sketch(key: str, question: str, xlabel: str, xs: Sequence[float], unit: str, highest: float, first: float = 1.0) -> Asked:
     """A curve to sketch: a slider for each x after the first, where the curve starts at `first`."""
     earlier = committed(key)
     known = dict(earlier) if isinstance(earlier, list) else {}
@@ -96,7 +109,9 @@ def sketch(
     for slider in sliders:
         slider.observe(draw, names="value")
     draw()
-    return _asked(key, question, unit, [*sliders, picture, text], points)
+    return _asked(
+        key, question, unit, [*sliders, picture, text], points, f"a curve: {unit}, over {xlabel} {', '.join(map(str, xs))}"
+    )
 
 
 def commit(key: str, answer: str | float | Points, question: str = "", unit: str = ""):
@@ -213,7 +228,7 @@ NO_PREDICTION = "You committed no prediction. Next time do: a surprise needs an 
 _WIDE = {"style": {"description_width": "12em"}, "layout": {"width": "30em"}}
 
 
-def _asked(key: str, question: str, unit: str, controls: list, answer: Callable) -> widgets.VBox:
+def _asked(key: str, question: str, unit: str, controls: list, answer: Callable, answers: str) -> Asked:
     """Controls under a question, with a button. What goes wrong is said beside the button: an error in a callback is not seen."""
     button = widgets.Button(description="Commit", button_style="info")
     earlier = committed(key)
@@ -231,7 +246,8 @@ def _asked(key: str, question: str, unit: str, controls: list, answer: Callable)
             status.value = escape(str(error))
 
     button.on_click(on_click)
-    return widgets.VBox([widgets.HTML(f"<b>{escape(question)}</b>"), *controls, widgets.HBox([button, status])])
+    box = widgets.VBox([widgets.HTML(f"<b>{escape(question)}</b>"), *controls, widgets.HBox([button, status])])
+    return Asked(box, question, answers)
 
 
 def _settled(key: str, measured, kind: type):

@@ -19,7 +19,7 @@ def own_file(tmp_path, monkeypatch):
 
 def press(box) -> str:
     """Click "Commit"; what is said beside it."""
-    button, status = box.children[-1].children
+    button, status = box.box.children[-1].children
     button.click()
     return status.value
 
@@ -31,25 +31,25 @@ def batch_sketch():
 def test_commit_a_choice_by_clicking():
     box = prediction.choose("k", "Which?", ["a", "b"])
     assert "Choose an answer" in press(box) and prediction.committed("k") is None
-    box.children[1].value = "b"
+    box.box.children[1].value = "b"
     assert press(box) == "Committed: b" and prediction.committed("k") == "b"
-    assert prediction.choose("k", "Which?", ["a", "b"]).children[1].value == "b"
-    assert prediction.choose("k", "Other options", ["x"]).children[1].value is None
+    assert prediction.choose("k", "Which?", ["a", "b"]).box.children[1].value == "b"
+    assert prediction.choose("k", "Other options", ["x"]).box.children[1].value is None
 
 
 @pytest.mark.parametrize("wrong", [0, -3, float("inf"), float("nan")])
 def test_commit_a_number_by_clicking(wrong):
     box = prediction.guess("n", "How many?", "times as long")
-    box.children[1].value = wrong
+    box.box.children[1].value = wrong
     assert "above 0" in press(box) and prediction.committed("n") is None
-    box.children[1].value = 8
+    box.box.children[1].value = 8
     assert press(box) == "Committed: 8 times as long" and prediction.committed("n") == 8.0
-    assert prediction.guess("n", "How many?", "times as long").children[1].value == 8
+    assert prediction.guess("n", "How many?", "times as long").box.children[1].value == 8
 
 
 def test_sketch_a_curve_with_sliders():
     box = batch_sketch()
-    *sliders, picture, text = box.children[1:-1]
+    *sliders, picture, text = box.box.children[1:-1]
     assert [s.description for s in sliders] == ["batch size 2", "batch size 4", "batch size 8"]
     assert not any(s.continuous_update for s in sliders)
     before = picture.value
@@ -58,12 +58,12 @@ def test_sketch_a_curve_with_sliders():
     assert text.value == "1 at 1, 1 at 2, 1 at 4, 4 at 8 (times)"
     press(box)
     assert prediction.committed("s") == [(1, 1), (2, 1), (4, 1), (8, 4)]
-    assert batch_sketch().children[3].value == 4
+    assert batch_sketch().box.children[3].value == 4
 
 
 def test_a_kept_sketch_from_elsewhere_stays_on_the_sliders():
     prediction.commit("s", [(2, 99.0)])
-    assert batch_sketch().children[1].value == 8
+    assert batch_sketch().box.children[1].value == 8
 
 
 def test_a_later_answer_takes_the_place_and_others_stay():
@@ -76,7 +76,7 @@ def test_once_revealed_a_prediction_stands():
     prediction.commit("k", "rag")
     prediction.reveal("k", "creative", "Because.")
     box = prediction.choose("k", "Which?", ["rag", "creative"])
-    box.children[1].value = "creative"
+    box.box.children[1].value = "creative"
     assert "your prediction stands" in press(box) and prediction.committed("k") == "rag"
     prediction.forget("k")
     assert prediction.committed("k") is None
@@ -166,7 +166,7 @@ def test_a_place_that_cannot_be_written(own_file):
     with pytest.raises(ShapelabError, match="SHAPELAB_PREDICTIONS"):
         prediction.commit("k", "a")
     box = prediction.guess("n", "How many?", "times")
-    box.children[1].value = 3
+    box.box.children[1].value = 3
     assert "SHAPELAB_PREDICTIONS" in press(box), "an error in a callback is not seen: it is said"
 
 
@@ -179,7 +179,18 @@ def test_a_reveal_needs_no_place_to_write(own_file, monkeypatch):
 def test_text_is_escaped():
     prediction.commit("k", "<b>", question="<u>")
     box = prediction.choose("k", "<script>?", ["<b>"])
-    assert "<script>" not in box.children[0].value and "<b>" not in box.children[2].children[1].value
+    assert "<script>" not in box.box.children[0].value and "<b>" not in box.box.children[2].children[1].value
     assert "<b>" not in prediction.reveal("k", "x", "<i>")._repr_html_()
     page = prediction.journey()._repr_html_()
     assert "<b>" not in page and "<u>" not in page and "&lt;u&gt;" in page
+
+
+def test_without_a_kernel_the_question_stands_there():
+    for asked, words in (
+        (prediction.choose("k", "Which <one>?", ["a", "b"]), "one of: a, b"),
+        (prediction.guess("n", "How <many>?", "times"), "a number, times"),
+        (batch_sketch(), "a curve: times, over batch size 1, 2, 4, 8"),
+    ):
+        shown = asked._repr_mimebundle_()
+        assert shown["application/vnd.jupyter.widget-view+json"]["model_id"] == asked.box.model_id
+        assert words in shown["text/html"] and words in repr(asked) and "<one>" not in shown["text/html"]
