@@ -108,20 +108,26 @@ def page(browser):
     page.close()
 
 
+IDLE = "() => document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle'"
+
+CONNECTED = "() => document.querySelector('.jp-Toolbar-kernelName')?.textContent.includes('(ipykernel)')"
+
+
 def run_notebook(page, address: str, name: str):
     """Open a notebook, run all its cells, and wait until none runs any more."""
     page.goto(f"{address}/tree/{name}.ipynb?reset", wait_until="domcontentloaded")
     page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
-    page.wait_for_function(
-        "() => document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle'", timeout=90_000
-    )
-    still = 5
+    page.wait_for_function(CONNECTED, timeout=90_000)  # asked to run before that, JupyterLab asks back which kernel to take
+    page.wait_for_function(IDLE, timeout=90_000)
+    still, quiet = 12, 0
     for _ in range(240):
         shown = [text.strip() for text in prompts(page)]
-        if all(text[1:-2].isdigit() for text in shown):
+        done = all(text[1:-2].isdigit() for text in shown)
+        quiet = quiet + 1 if done and page.evaluate(IDLE) else 0
+        if quiet > 2:  # asked twice, a cell shows the number of its first run while the second is still to come
             return
-        still = 0 if "[*]:" in shown else still + 1
-        if still > 5:  # asked before the kernel is connected, JupyterLab forgets it: ask again
+        still = 0 if done or "[*]:" in shown else still + 1
+        if still > 12:  # asked before the kernel is connected, JupyterLab forgets it: ask again
             page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells') }")
             still = 0
         page.wait_for_timeout(1000)
