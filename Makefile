@@ -27,7 +27,7 @@ browser-test: $(VENV)/.test
 	$(BIN)/python -m pytest tests/browser
 
 notebooks-test: $(VENV)/.test
-	SHAPELAB_PREDICTIONS=$(CURDIR)/$(VENV)/predictions.json $(BIN)/python -m pytest --nbval-lax --nbval-cell-timeout=900 notebooks
+	SHAPELAB_PREDICTIONS="$(CURDIR)/$(VENV)/predictions.json" $(BIN)/python -m pytest --nbval-lax --nbval-cell-timeout=900 notebooks
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
