@@ -182,7 +182,8 @@ def choose_model(device: torch.device) -> tuple[str, str]:
 
 
 def give_back_memory():
-    """Hand freed memory back to the system, which glibc otherwise keeps: half a gigabyte after a long prompt on a CPU.
+    """Hand freed memory back to the system, which glibc otherwise keeps: 0.1 to 0.4 GB after a prompt of 1,205 to
+    1,920 tokens (measured, smollm2-135m in float32 on a CPU).
 
     Between measurements only: the next run must fetch it again, which its warm-up does.
     """
