@@ -10,11 +10,11 @@ import torch
 
 import shapelab
 from shapelab import RequestShape
-from shapelab.measure import metrics
 from shapelab.measure.clock import clock_for
 from shapelab.measure.environment import environment
 from shapelab.measure.loop import generate
 from shapelab.measure.overhead import compiled, measure_limits, static_cache
+from shapelab.record import metrics
 from shapelab.request.prompts import prompt_ids
 from shapelab.theory.roofline import decode_floor
 

@@ -11,11 +11,11 @@ import time
 from pathlib import Path
 
 import shapelab
-from shapelab.measure import metrics
 from shapelab.measure.ceilings import measure_ceilings
 from shapelab.measure.experiment import measure_shapes, sweep
-from shapelab.measure.plans import plan_shapes
 from shapelab.predict.latency import LatencyModel
+from shapelab.record import metrics
+from shapelab.record.plans import plan_shapes
 from shapelab.request.shape import RequestShape
 from shapelab.theory.roofline import total_floor_s
 

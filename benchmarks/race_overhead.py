@@ -4,8 +4,8 @@ import statistics
 
 import shapelab
 from shapelab.classroom.race import Lane, Race, run_lane
-from shapelab.measure import metrics
 from shapelab.measure.experiment import run_once
+from shapelab.record import metrics
 from shapelab.request.prompts import prompt_ids
 from shapelab.request.shape import RequestShape
 

@@ -18,10 +18,10 @@ _HOMES = {
     "Lab": "shapelab.model.load",
     "measure_shapes": "shapelab.measure.experiment",
     "sweep": "shapelab.measure.experiment",
-    "Run": "shapelab.measure.record",
-    "Measurement": "shapelab.measure.record",
+    "Run": "shapelab.record.run",
+    "Measurement": "shapelab.record.measurement",
     "LatencyModel": "shapelab.predict.latency",
-    "recorded": "shapelab.measure.recorded",
+    "recorded": "shapelab.record.recorded",
 }
 __all__ = sorted(_HOMES)
 

@@ -84,7 +84,7 @@ def sweep(
 ):
     """Measure every combination of the numbers given. Each shape is saved as it is measured; stopped, it goes on later."""
     with sentences(stopped="Stopped. Every finished shape is kept; the same command goes on from there."):
-        from shapelab.measure.plans import check_plan, plan_shapes
+        from shapelab.record.plans import check_plan, plan_shapes
         from shapelab.request.shape import grid
 
         if plan:
@@ -209,7 +209,7 @@ def cost(
 
 
 def _cost_at_prices(shape, name: str) -> dict[str, Any]:
-    from shapelab.theory import price as price_list
+    from shapelab.cost import price_list
 
     if name == "list":
         raise ShapelabError(f"Prices are known for {', '.join(price_list.load_prices())}.")
@@ -228,7 +228,7 @@ def _cost_at_prices(shape, name: str) -> dict[str, Any]:
 
 
 def _cost_on_machine(shape, usd_per_hour: float, run: str, utilisation: float) -> dict[str, Any]:
-    from shapelab.predict.cost import machine_cost
+    from shapelab.cost.machine_hours import machine_cost
 
     model = _model_of(run)
     found = machine_cost(model, shape, usd_per_hour, utilisation)
@@ -264,8 +264,8 @@ def _prediction_as_json(p) -> dict[str, Any]:
 
 def _run_of(source: str):
     """A run from its file, or a recorded one by its name."""
-    from shapelab.measure.record import Run
-    from shapelab.measure.recorded import recorded, recorded_runs
+    from shapelab.record.recorded import recorded, recorded_runs
+    from shapelab.record.run import Run
 
     return recorded(source) if source in recorded_runs() else Run.load(source)
 
@@ -309,7 +309,7 @@ def _as_json(result, run_file: str) -> dict[str, Any]:
 
 
 def _report_run(result, run_file: str, figure_file: str | None, as_json: bool):
-    from shapelab.classroom import claims
+    from shapelab.claims import registry as claims
 
     found = claims.findings(result, (*claims.THREE_SHAPES, "C7"))
     if as_json:
@@ -403,7 +403,7 @@ def claims_command(
 ):
     """The talk's claims C1 to C12, decided by runs: reported, measured, verdict and why."""
     with sentences():
-        from shapelab.classroom import claims
+        from shapelab.claims import registry as claims
 
         found = claims.all_findings(_runs_of(runs))
         if as_json:

@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 from shapelab.cli import app
 from shapelab.errors import ShapelabError
 from shapelab.measure.ceilings import Ceilings
-from shapelab.measure.record import Run
 from shapelab.model import embedded
+from shapelab.record.run import Run
 from shapelab.request.shape import RequestShape
 from shapelab.theory.model_spec import known_models
-from tests.classroom.test_claims import make_run
+from tests.runs import make_run
 from tests.toys import toy_lab
 
 ENVIRONMENT = {"device", "device_kind", "dtype", "model", "weights", "threads", "torch", "transformers", "python", "shapelab"}
@@ -418,14 +418,14 @@ def test_limits_are_kept_with_the_run_and_may_be_left_out(toy, tmp_path):
 
 
 def test_a_plan_brings_the_limits_once(toy, tmp_path, monkeypatch):
-    monkeypatch.setattr("shapelab.measure.plans.PLANS", {"quick": ("5x2 9x3@2", 2)})
+    monkeypatch.setattr("shapelab.record.plans.PLANS", {"quick": ("5x2 9x3@2", 2)})
     for _ in range(2):
         assert shapelab("sweep", "--plan", "quick", "--out", tmp_path / "s.jsonl").exit_code == 0
     assert (tmp_path / "s.jsonl").read_text().count('"limits"') == 1 and Run.load(tmp_path / "s.jsonl").limits
 
 
 def test_sweep_by_a_plan(toy, tmp_path, monkeypatch):
-    monkeypatch.setattr("shapelab.measure.plans.PLANS", {"quick": ("5x2 9x3@2", 2)})
+    monkeypatch.setattr("shapelab.record.plans.PLANS", {"quick": ("5x2 9x3@2", 2)})
     found = parsed(shapelab("sweep", "--plan", "quick", "--out", str(tmp_path / "s.jsonl"), "--json").stdout)
     assert found["shapes"].keys() == {"5x2", "9x3@2"} and found["shapes"]["5x2"]["repeats"] == 2
 
@@ -441,7 +441,7 @@ def test_a_plan_is_refused_first(no_load, tmp_path, arguments, word):
 @pytest.fixture(scope="module")
 def plan_file(tmp_path_factory):
     """A run of the quick plan on a planted machine."""
-    from tests.predict.test_latency import RUN
+    from tests.runs import RUN
 
     return str(RUN.save(tmp_path_factory.mktemp("plan") / "quick.jsonl"))
 
@@ -487,7 +487,7 @@ def test_fit_and_predict_refuse_with_a_sentence(no_load, tmp_path, monkeypatch, 
 
 
 def test_three_shapes_are_too_few_to_predict_from(no_load, measured, tmp_path):
-    from tests.classroom.test_claims import LIKE_A_TALK
+    from tests.runs import LIKE_A_TALK
 
     path = make_run(LIKE_A_TALK).save(tmp_path / "run.jsonl")
     sentence(shapelab("predict", str(path), "5x5"), "too few", "--plan quick")
@@ -545,7 +545,7 @@ def test_claims_from_runs(no_load, tmp_path, monkeypatch):
     assert found[7]["verdict"] == "holds" and found[11]["verdict"] == "not_measured"
     none = parsed(shapelab("claims", "--json").stdout)
     assert {entry["verdict"] for entry in none} == {"not_measured"}
-    from tests.classroom.test_claims import LIKE_A_TALK
+    from tests.runs import LIKE_A_TALK
 
     make_run(LIKE_A_TALK).save(tmp_path / "shapelab-runs" / "run.jsonl")
     assert "318 times" in " ".join(shapelab("claims").stdout.split()), "the default folder's runs"

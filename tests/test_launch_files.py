@@ -169,12 +169,12 @@ from pathlib import Path
 
 import shapelab
 from shapelab.files import data_path
-from shapelab.measure.recorded import recorded_runs, reported
+from shapelab.record.recorded import recorded_runs, reported
 from shapelab.model import embedded
 from shapelab.request.prompts import prompt_ids
 from shapelab.theory.hardware import known_gpus
 from shapelab.theory.model_spec import known_config, known_models
-from shapelab.theory.price import load_prices
+from shapelab.cost.price_list import load_prices
 
 source = Path(sys.argv[1])
 assert Path(shapelab.__file__).is_relative_to(sys.prefix), shapelab.__file__

@@ -67,25 +67,27 @@ spec = ModelSpec.from_config("smollm2-135m")
 print(parameter_count(spec), kv_bytes_per_token(spec))
 """,
     "metrics": """
-from shapelab.measure import metrics
-t = metrics.Timeline((0, 10**8, 2 * 10**8), 50, 11)
+from shapelab.record import metrics
+from shapelab.record.timeline import Timeline
+from shapelab.request.shape import RequestShape
+t = Timeline(RequestShape(50, 11), (0, 10**8, 2 * 10**8))
 print(metrics.tpot_s(t), metrics.interval([1.0] * 3 + [2.0] * 4)[1], metrics.drift([1, 2, 3]) is not None)
 """,
     "record": """
-from shapelab.measure.record import Run
+from shapelab.record.run import Run
 run = Run.load(sys.argv[1])
 print(Run.load(run.save(sys.argv[2])) == run, list(run.to_frame().name), "<table" in run._repr_html_())
 """,
     "claims": """
-from shapelab.classroom.claims import as_records, findings
-from shapelab.measure.record import Run
+from shapelab.claims.registry import as_records, findings
+from shapelab.record.run import Run
 print([record["verdict"] for record in as_records(findings(Run.load(sys.argv[1])))])
 """,
     "figures": """
 import matplotlib
 matplotlib.use("Agg")
 from shapelab.classroom.figures import timelines
-from shapelab.measure.record import Run
+from shapelab.record.run import Run
 timelines(Run.load(sys.argv[1])).savefig(sys.argv[2])
 print("drawn")
 """,
@@ -102,7 +104,7 @@ SAYS = {
 
 @pytest.mark.parametrize("room", USE)
 def test_these_work_where_no_torch_is_installed(room, tmp_path):
-    from tests.classroom.test_claims import LIKE_A_TALK, make_run
+    from tests.runs import LIKE_A_TALK, make_run
 
     run = make_run(LIKE_A_TALK).save(tmp_path / "run.jsonl")
     target = tmp_path / ("figure.png" if room == "figures" else "again.jsonl")

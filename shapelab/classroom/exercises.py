@@ -12,8 +12,8 @@ from numbers import Integral, Real
 from shapelab.classroom.hints import HINTS
 from shapelab.classroom.html import escape
 from shapelab.errors import ShapelabError
-from shapelab.measure import metrics
-from shapelab.measure.record import Measurement
+from shapelab.record import metrics
+from shapelab.record.measurement import Measurement
 from shapelab.request.shape import RequestShape
 from shapelab.theory.arithmetic import decode_flops, kv_bytes_per_token, parameter_count, weight_bytes, weights_read
 from shapelab.theory.hardware import gpu
@@ -287,7 +287,7 @@ def check_generate(answer: Callable, lab, input_ids, count: int) -> Feedback:
 def check_kv_bytes(answer, lab, shape: RequestShape) -> Feedback:
     """Notebook 02: bytes in the KV cache at the end of a request."""
     spec, size = lab.spec, lab.dtype.itemsize
-    held = shape.prompt_tokens + shape.output_tokens - 1
+    held = shape.final_kv_tokens
     one = int(kv_bytes_per_token(spec, size))
     return check_number(
         answer, one * held,

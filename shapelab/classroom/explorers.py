@@ -17,17 +17,17 @@ from matplotlib.figure import Figure
 from shapelab.classroom.figures import DECODE, OVERHEAD, PREFILL
 from shapelab.classroom.html import escape, live_or_still, short
 from shapelab.classroom.tables import html_table
+from shapelab.cost.machine_hours import machine_cost
+from shapelab.cost.price_list import load_prices, price, request_usd
 from shapelab.errors import ShapelabError
-from shapelab.measure.record import Run
-from shapelab.measure.recorded import recorded, recorded_runs
-from shapelab.predict.cost import machine_cost
 from shapelab.predict.latency import LatencyModel
 from shapelab.predict.roofline_machine import RooflineMachine
+from shapelab.record.recorded import recorded, recorded_runs
+from shapelab.record.run import Run
 from shapelab.request.shape import RequestShape
 from shapelab.theory import arithmetic, kv_plan
 from shapelab.theory.hardware import gpu, known_gpus
 from shapelab.theory.model_spec import ModelSpec, known_models
-from shapelab.theory.price import load_prices, price, request_usd
 
 ASSUMED_OVERHEAD_S = 0.005  # of a pass on a GPU nobody measured; said wherever it enters
 DAYS_A_MONTH = 30

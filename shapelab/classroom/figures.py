@@ -11,8 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator
 
 from shapelab.classroom.html import escape, short
-from shapelab.measure import metrics
-from shapelab.measure.record import Measurement, Run
+from shapelab.record import metrics
+from shapelab.record.measurement import Measurement
+from shapelab.record.run import Run
 from shapelab.theory.roofline import Verdict
 
 _PALETTE = sns.color_palette("colorblind").as_hex()

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from shapelab.classroom import claims, figures, prediction, tables
+from shapelab.claims import registry as claims
+from shapelab.classroom import figures, guess, tables
 from shapelab.classroom.html import escape
 from shapelab.errors import ShapelabError
-from shapelab.measure.record import Run
+from shapelab.record.run import Run
 
 _STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:62em;margin:2em auto;padding:0 1em;color:#222}
 table{border-collapse:collapse;margin:1em 0;font-size:90%}td,th{border-bottom:1px solid #ddd;padding:4px 10px 4px 0;vertical-align:top;text-align:left}
@@ -24,7 +25,7 @@ def report(runs: Sequence[Run]) -> str:
     parts = [
         f"<p>{len(decided)} of {len(found)} claims decided: {held} hold in these runs, {len(decided) - held} do not. "
         "A claim that does not hold is a result; its reason says why.</p>",
-        "<h2>Claims</h2>", claims.claims_table(found).html, "<h2>Measured</h2>",
+        "<h2>Claims</h2>", tables.claims_table(found).html, "<h2>Measured</h2>",
     ]  # fmt: skip
     for run in runs:
         if run.measurements:
@@ -34,7 +35,7 @@ def report(runs: Sequence[Run]) -> str:
                 tables.shapes_table(run).html,
                 f"<p><small>{escape(_versions(run))}</small></p>",
             ]
-    parts += ["<h2>Predictions</h2>", prediction.journey().html]
+    parts += ["<h2>Predictions</h2>", guess.journey().html]
     date = datetime.now(UTC).date().isoformat()
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>shapelab report</title><style>{_STYLE}</style></head>'

@@ -1,8 +1,11 @@
 """A run as a table to read: rounded, with units, the few columns that matter."""
 
+from collections.abc import Sequence
+
+from shapelab.claims.registry import Finding
 from shapelab.classroom.html import Card, escape, short
-from shapelab.measure.record import Run
 from shapelab.predict.latency import LatencyModel
+from shapelab.record.run import Run
 from shapelab.theory.roofline import HELPS, Verdict
 
 _COLUMNS = {
@@ -79,6 +82,16 @@ def regimes_table(verdicts: dict[str, Verdict], about: str) -> Card:
     note = f"Measured: {about}. Arithmetic and bytes: alone, at this machine's ceilings. Not clearly: more is unexplained than the verdict explains. {' '.join(notes)}".strip()
     text = "\n".join("  ".join(row) for row in (headings, *body))
     return Card(f"{text}\n{note}", f"{html_table(headings, body)}<small>{escape(note)}</small>")
+
+
+def claims_table(found: Sequence[Finding]) -> Card:
+    """The findings as a table for a notebook: reported, measured here, verdict, why."""
+    headings = ["claim", "reported (TinyLlama 1.1B, T4)", "predicted", "measured here", "verdict", "why"]
+    body = [[f"{f.id}. {f.claim}", f.reported, f.predicted, f.measured, f.verdict.replace("_", " "), f.why] for f in found]
+    if all(f.predicted == "-" for f in found):
+        headings.remove("predicted")
+        body = [row[:2] + row[3:] for row in body]
+    return Card("\n".join(f"{f.id} {f.verdict}: {f.measured}. {f.why}" for f in found), html_table(headings, body))
 
 
 def frame_table(frame, note: str, formats: dict[str, str] | None = None) -> Card:

@@ -1,26 +1,13 @@
 """What this machine can do at best: reading memory and multiplying matrices. Measured, not looked up."""
 
 import time
-from dataclasses import dataclass
 
 import torch
 
 from shapelab.model.load import memory_available
-from shapelab.theory.roofline import Device
+from shapelab.record.machine_ceilings import Ceilings
 
 MIB = 2**20
-
-
-@dataclass(frozen=True)
-class Ceilings:
-    """memory_read_gb_per_s in 10^9 bytes a second; matmul_flops_per_s by dtype, in floating-point operations a second."""
-
-    memory_read_gb_per_s: float
-    matmul_flops_per_s: dict[str, float]
-
-    def device(self, dtype: str) -> Device:
-        """This machine as a roofline sees it, in a dtype that was measured."""
-        return Device("this machine", self.matmul_flops_per_s[dtype], self.memory_read_gb_per_s * 1e9)
 
 
 def measure_ceilings(device: torch.device, dtypes: tuple[torch.dtype, ...] = (torch.float32, torch.bfloat16)) -> Ceilings:

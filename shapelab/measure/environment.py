@@ -9,8 +9,8 @@ from pathlib import Path
 import torch
 
 from shapelab import __version__
-from shapelab.measure.record import Environment, GpuState
 from shapelab.model.load import Lab
+from shapelab.record.environment import Environment, GpuState
 
 
 def environment(lab: Lab | None = None) -> Environment:

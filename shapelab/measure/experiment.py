@@ -13,8 +13,10 @@ from shapelab.errors import ShapelabError
 from shapelab.measure.clock import clock_for
 from shapelab.measure.environment import GpuWatch, environment
 from shapelab.measure.loop import Generation, generate, held_bytes, new_cache, prefill
-from shapelab.measure.record import Environment, Measurement, Repeat, Run, Skipped
 from shapelab.model.load import Lab, give_back_memory, memory_available
+from shapelab.record.environment import Environment
+from shapelab.record.measurement import Measurement, Repeat, Skipped
+from shapelab.record.run import Run
 from shapelab.request.prompts import prompt_ids
 from shapelab.request.shape import RequestShape
 from shapelab.theory.arithmetic import activation_bytes, kv_bytes_per_token
@@ -38,20 +40,20 @@ def run_once(
             f"The prompts have {lengths} tokens and the shape {shape} needs {shape.batch_size} x {shape.prompt_tokens}."
         )
     ids = torch.tensor(rows, device=lab.device)
-    cache = new_cache(lab.model, shape.prompt_tokens + shape.output_tokens - 1)
+    cache = new_cache(lab.model, shape.final_kv_tokens)
     if shape.cached_tokens:  # what an earlier request left in the cache; its time is not this request's
         with torch.inference_mode():
             prefill(lab.model, ids[:, : shape.cached_tokens], cache)
     generation = generate(
         lab.model, ids[:, shape.cached_tokens :], shape.output_tokens, cache, clock or clock_for(lab.device), on_token=on_token
     )
-    held, expected = cache.get_seq_length(), shape.prompt_tokens + shape.output_tokens - 1
+    held, expected = cache.get_seq_length(), shape.final_kv_tokens
     if held != expected:
         raise ShapelabError(
             f"The cache holds {held} tokens after the run and should hold {expected}: this transformers did not use "
             "the cache it was given, so the timing means nothing. Try transformers 4.57 to 5.x."
         )
-    timeline = dataclasses.replace(generation.timeline, cached_tokens=shape.cached_tokens)
+    timeline = dataclasses.replace(generation.timeline, shape=shape)
     return dataclasses.replace(generation, timeline=timeline, kv_cache_bytes=held_bytes(cache))
 
 
@@ -217,7 +219,7 @@ def _repeat(lab, shape, seed, repeat, order, clock, watch) -> Repeat:
         host_ns=timeline.host_ns,
         event_s=timeline.event_s,
         per_step_sync=timeline.per_step_sync,
-        output_tokens=timeline.output_tokens,
+        output_tokens=timeline.shape.output_tokens,
         kv_cache_bytes=generation.kv_cache_bytes,
         peak_memory_bytes=torch.cuda.max_memory_allocated(lab.device) if on_cuda else None,
         gpu_before=before,

@@ -16,7 +16,8 @@ import torch
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
-from shapelab.measure.metrics import Timeline
+from shapelab.record.timeline import Timeline
+from shapelab.request.shape import RequestShape
 
 
 def prefill(model, input_ids, cache, **ragged):
@@ -167,8 +168,7 @@ class Generation:
         ids = torch.cat(tokens, dim=1)
         rows = tuple(count or len(tokens) for count in _stops(ids, stop_ids)) if stop_ids else None
         timeline = Timeline(
-            host_ns, input_ids.shape[1], len(tokens), input_ids.shape[0],
-            event_s=event_s, per_step_sync=per_step_sync or bool(stop_ids), row_output_tokens=rows,
+            RequestShape(input_ids.shape[1], len(tokens), input_ids.shape[0]), host_ns, event_s=event_s, per_step_sync=per_step_sync or bool(stop_ids), row_output_tokens=rows,
         )  # fmt: skip
         return cls(ids, timeline, requested)
 

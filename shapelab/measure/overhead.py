@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 import torch
 from transformers import AutoModelForCausalLM, StaticCache
 
-from shapelab.measure import metrics
 from shapelab.measure.ceilings import measure_ceilings
 from shapelab.measure.experiment import measure_shapes
-from shapelab.measure.record import Limits
 from shapelab.model.load import ByteTokenizer, Lab
+from shapelab.record import metrics
+from shapelab.record.machine_ceilings import Limits
 from shapelab.request.shape import RequestShape
 from shapelab.theory.model_spec import ModelSpec
 

@@ -17,8 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from scipy.optimize import nnls
 
 from shapelab.errors import ShapelabError
-from shapelab.measure import metrics
-from shapelab.measure.record import Measurement
+from shapelab.record import metrics
+from shapelab.record.measurement import Measurement
 from shapelab.request.shape import RequestShape
 
 LEAST_POINTS = 6
@@ -61,8 +61,8 @@ class PrefillTerms(BaseModel):
     def seconds(self, shape: RequestShape) -> float:
         return (
             self.fixed_s
-            + self.read_s_per_token(read_tokens(shape))
-            + self.attention_s_per_pair * attention_pairs(shape)
+            + self.read_s_per_token(shape.prefill_tokens)
+            + self.attention_s_per_pair * shape.attention_pairs
             + self.cached_s_per_token * shape.batch_size * shape.cached_tokens
             + self.sequence_s * (shape.batch_size - 1)
         )
@@ -82,30 +82,14 @@ class DecodeTerms(BaseModel):
         return self.step_s + self.batch_s_per_sequence(batch_size) + context
 
 
-def read_tokens(shape: RequestShape) -> int:
-    """Tokens that a prefill processes: B x S."""
-    return shape.batch_size * shape.input_tokens
-
-
-def attention_pairs(shape: RequestShape) -> float:
-    """Pairs of a new token and a token it looks at: B (S cached + S(S+1)/2), the causal half."""
-    s = shape.input_tokens
-    return shape.batch_size * (s * shape.cached_tokens + s * (s + 1) / 2)
-
-
-def mean_context(shape: RequestShape) -> float:
-    """Tokens attended by a decode step, on average over the N - 1 steps: prompt + N/2 (the new token counts)."""
-    return shape.prompt_tokens + shape.output_tokens / 2
-
-
 def fit_prefill(measurements: Sequence[Measurement]) -> PrefillTerms:
     shapes, seconds = _known(measurements, metrics.ttft_s)
-    tokens = [read_tokens(shape) for shape in shapes]
+    tokens = [shape.prefill_tokens for shape in shapes]
     starts = _starts_by_ratio(tokens)
     columns = {
         "fixed_s": [1.0] * len(shapes),
         **_piece_columns(tokens, starts),
-        "attention_s_per_pair": [attention_pairs(shape) for shape in shapes],
+        "attention_s_per_pair": [shape.attention_pairs for shape in shapes],
         "cached_s_per_token": [shape.batch_size * shape.cached_tokens for shape in shapes],
         "sequence_s": [shape.batch_size - 1 for shape in shapes],
     }
@@ -121,8 +105,8 @@ def fit_decode(measurements: Sequence[Measurement]) -> DecodeTerms:
     columns = {
         "step_s": [1.0] * len(shapes),
         **_piece_columns(batches, starts),
-        "context_s_per_token": [mean_context(shape) for shape in shapes],
-        "context_s_per_sequence_token": [shape.batch_size * mean_context(shape) for shape in shapes],
+        "context_s_per_token": [shape.mean_decode_context for shape in shapes],
+        "context_s_per_sequence_token": [shape.batch_size * shape.mean_decode_context for shape in shapes],
     }
     terms = relative_nnls(columns, seconds)
     slopes = tuple(terms.pop(start) for start in starts)
@@ -156,13 +140,13 @@ def check_points(measurements: Sequence[Measurement]):
         )
     if any(not m.median(metrics.ttft_s) for m in measurements):
         raise ShapelabError("A TTFT of 0 s was measured: the clock stood still, and nothing can be fitted to that.")
-    tokens = {read_tokens(shape) for shape in decoded}
+    tokens = {shape.prefill_tokens for shape in decoded}
     if len(tokens) < 3 or max(tokens) < 4 * min(tokens):
         raise ShapelabError(
             "The input lengths are too much alike to tell the fixed cost of a pass from the cost of a token: at least 3 are "
             f"needed, the longest 4 times the shortest or more. {advice}"
         )
-    contexts = [mean_context(shape) for shape in decoded]
+    contexts = [shape.mean_decode_context for shape in decoded]
     if max(contexts) < 2 * min(contexts):
         raise ShapelabError(
             f"The contexts (prompt and answer) are too much alike, {min(contexts):.0f} to {max(contexts):.0f} tokens, to tell the "

@@ -11,20 +11,20 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from shapelab.errors import ShapelabError
-from shapelab.measure import metrics
-from shapelab.measure.record import Environment, Limits, Measurement, Run
 from shapelab.predict.fit import (
     LEAST_POINTS,
     DecodeTerms,
     NotNegative,
     PrefillTerms,
-    attention_pairs,
     check_points,
     fit_decode,
     fit_prefill,
-    mean_context,
-    read_tokens,
 )
+from shapelab.record import metrics
+from shapelab.record.environment import Environment
+from shapelab.record.machine_ceilings import Limits
+from shapelab.record.measurement import Measurement
+from shapelab.record.run import Run
 from shapelab.request.shape import RequestShape
 from shapelab.theory import roofline
 
@@ -109,8 +109,8 @@ class LatencyModel(BaseModel):
         self._refuse_unknown_batch(shape.batch_size)
         beyond, widen = _beyond(self.measured, shape)
         ttft = self.prefill.seconds(shape)
-        steps = shape.output_tokens - 1
-        tpot = self.decode.seconds(mean_context(shape), shape.batch_size) if steps else None
+        steps = shape.decode_steps
+        tpot = self.decode.seconds(shape.mean_decode_context, shape.batch_size) if steps else None
         ttft_ends = _ends(ttft, self.ttft_error * widen)
         tpot_ends = _ends(tpot, self.tpot_error * widen) if steps else None
         return Prediction(
@@ -227,7 +227,7 @@ def _errors_on_unseen_points(points: Sequence[Measurement]) -> tuple[float, floa
             continue
         ttft.append(_apart(point.median(metrics.ttft_s), fit_prefill(others).seconds(point.shape)))
         if measured := point.median(metrics.tpot_s):
-            predicted = fit_decode(others).seconds(mean_context(point.shape), point.batch_size)
+            predicted = fit_decode(others).seconds(point.shape.mean_decode_context, point.batch_size)
             tpot.append(_apart(measured, predicted))
     return _quantile(ttft), _quantile(tpot)
 
@@ -247,11 +247,11 @@ def _quantile(errors: list[float]) -> float:
 
 def _extent(shape: RequestShape) -> dict[str, float]:
     """What a prediction rests on, and the points must have reached."""
-    context = shape.prompt_tokens + shape.output_tokens
+    context = shape.total_tokens
     return {
         "batch size": shape.batch_size,
-        "tokens in the prefill": read_tokens(shape),
-        "pairs of tokens in attention": attention_pairs(shape),
+        "tokens in the prefill": shape.prefill_tokens,
+        "pairs of tokens in attention": shape.attention_pairs,
         "tokens of context": context,
         "tokens in the KV cache": shape.batch_size * context,
         "cached tokens": shape.cached_tokens,

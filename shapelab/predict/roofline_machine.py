@@ -34,9 +34,9 @@ class RooflineMachine:
                 f"The shape {shape} needs {shape.total_tokens:,} tokens of context and {self.model} has "
                 f"{self.spec.max_position_embeddings:,}. Choose fewer tokens or another model."
             )
-        device, steps = self.gpu.device(self.dtype), shape.output_tokens - 1
+        device, steps = self.gpu.device(self.dtype), shape.decode_steps
         ttft = roofline.prefill_floor(self.spec, shape, device, self.dtype).seconds + self.overhead_s
-        tpot = self.step_s(shape.prompt_tokens + shape.output_tokens // 2, shape.batch_size) if steps else None
+        tpot = self.step_s(shape.mean_decode_context, shape.batch_size) if steps else None
         total = ttft + steps * (tpot or 0)
         return Prediction(shape, ttft, tpot, total, (ttft, ttft), (tpot, tpot) if steps else None, (total, total))
 
@@ -45,7 +45,7 @@ class RooflineMachine:
         p, device = self.predict(shape), self.gpu.device(self.dtype)
         return roofline.verdicts(self.spec, shape, p.ttft_s, p.tpot_s, device, self.dtype, self.overhead_s)
 
-    def step_s(self, context_tokens: int, batch_size: int = 1) -> float:
+    def step_s(self, context_tokens: float, batch_size: int = 1) -> float:
         device = self.gpu.device(self.dtype)
-        floor = roofline.decode_floor(self.spec, int(context_tokens), batch_size, device, self.dtype)
+        floor = roofline.decode_floor(self.spec, context_tokens, batch_size, device, self.dtype)
         return floor.seconds + self.overhead_s

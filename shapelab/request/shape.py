@@ -1,6 +1,7 @@
 """The shape of a request: four numbers, and everything this course says about latency follows from them."""
 
 import itertools
+import operator
 import re
 from dataclasses import dataclass
 
@@ -18,7 +19,8 @@ class RequestShape:
     batch_size     B, equal sequences processed together (at least 1)
     cached_tokens  prompt tokens already in the KV cache; they come on top of the input tokens
 
-    Raises ShapelabError, with a sentence, for anything else than whole numbers in these ranges.
+    Whole numbers of any kind are taken, numpy's and pandas' too. Raises ShapelabError, with a sentence, for anything else.
+    The properties below are the only place where arithmetic on these numbers is done.
     """
 
     input_tokens: int
@@ -28,11 +30,7 @@ class RequestShape:
 
     def __post_init__(self):
         for name, least in (("input_tokens", 1), ("output_tokens", 1), ("batch_size", 1), ("cached_tokens", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise ShapelabError(f"{name} must be a whole number, not {value!r}.")
-            if value < least:
-                raise ShapelabError(f"{name} must be at least {least}, not {value}.")
+            object.__setattr__(self, name, whole(name, getattr(self, name), least))
 
     @property
     def prompt_tokens(self) -> int:
@@ -43,6 +41,37 @@ class RequestShape:
     def total_tokens(self) -> int:
         """All tokens of one sequence: the number that token counting looks at, and shape looks behind."""
         return self.prompt_tokens + self.output_tokens
+
+    @property
+    def decode_steps(self) -> int:
+        """N - 1: the prefill writes the first token, each step one more."""
+        return self.output_tokens - 1
+
+    @property
+    def final_kv_tokens(self) -> int:
+        """Tokens of one sequence in the KV cache at the end: all but the last one, which is written and never read."""
+        return self.prompt_tokens + self.decode_steps
+
+    @property
+    def mean_decode_context(self) -> float:
+        """Tokens attended by a decode step, on average: prompt + 1, prompt + 2 ... prompt + N - 1 give prompt + N / 2."""
+        return self.prompt_tokens + self.output_tokens / 2
+
+    @property
+    def prefill_tokens(self) -> int:
+        """B x S: tokens that the prefill pass processes."""
+        return self.batch_size * self.input_tokens
+
+    @property
+    def decode_tokens(self) -> int:
+        """B x (N - 1): tokens that the decode steps write."""
+        return self.batch_size * self.decode_steps
+
+    @property
+    def attention_pairs(self) -> float:
+        """Pairs of a new token and a token it attends to in the prefill: B (S cached + S(S + 1) / 2), the causal half."""
+        s = self.input_tokens
+        return self.batch_size * (s * self.cached_tokens + s * (s + 1) / 2)
 
     @classmethod
     def parse(cls, text: str) -> "RequestShape":
@@ -63,6 +92,18 @@ class RequestShape:
         cached = f"{self.cached_tokens}+" if self.cached_tokens else ""
         batch = f"@{self.batch_size}" if self.batch_size > 1 else ""
         return f"{cached}{self.input_tokens}x{self.output_tokens}{batch}"
+
+
+def whole(name: str, value, least: int, most: int = 10**10) -> int:
+    """A whole number of any kind (int, numpy's) from `least` on, as an int. Raises ShapelabError, naming it, for anything else."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = least - 1
+    if isinstance(value, bool) or not least <= number <= most:
+        limit = f" and at most {most:,}" if number > most else ""
+        raise ShapelabError(f"{name} must be a whole number of at least {least}{limit}, not {value!r}.")
+    return number
 
 
 # 1,205 and 25 input tokens are the talk's; the other numbers are this course's own choice.

@@ -5,7 +5,10 @@ size, V vocabulary, S input tokens, B batch size. A multiply and an add are 2 FL
 attention; norms, activations and the embedding look-up are left out (well under 1 %).
 """
 
+from numbers import Real
+
 from shapelab.errors import ShapelabError
+from shapelab.request.shape import whole
 from shapelab.theory.model_spec import ModelSpec
 
 BYTES_PER_NUMBER = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2, "float8": 1, "int8": 1, "int4": 0.5}
@@ -53,9 +56,9 @@ def prefill_flops(spec: ModelSpec, input_tokens: int, cached_tokens: int = 0) ->
     return 2 * s * _weights_per_token(spec) + _attention(spec) * (s * cached + s * (s + 1) / 2) + _head(spec)
 
 
-def decode_flops(spec: ModelSpec, context_tokens: int) -> float:
+def decode_flops(spec: ModelSpec, context_tokens: float) -> float:
     """FLOPs of one decode step of one sequence: 2 W + 4 L H d x context + 2hV. The context includes the new token."""
-    context = whole("context_tokens", context_tokens, 1)
+    context = _context(context_tokens)
     return 2 * _weights_per_token(spec) + _attention(spec) * context + _head(spec)
 
 
@@ -75,10 +78,14 @@ def prefill_bytes(
 
 
 def decode_bytes(
-    spec: ModelSpec, context_tokens: int, batch_size: int = 1, dtype: str | float = "float16", kv_dtype: str | float | None = None
+    spec: ModelSpec,
+    context_tokens: float,
+    batch_size: int = 1,
+    dtype: str | float = "float16",
+    kv_dtype: str | float | None = None,
 ) -> float:
     """Bytes a decode step moves: weights read once for the whole batch, and every sequence's own context."""
-    context, rows = whole("context_tokens", context_tokens, 1), whole("batch_size", batch_size, 1)
+    context, rows = _context(context_tokens), whole("batch_size", batch_size, 1)
     kv = kv_bytes_per_token(spec, dtype if kv_dtype is None else kv_dtype)
     return weights_read(spec, rows) * bytes_per_number(dtype) + rows * context * kv
 
@@ -106,10 +113,10 @@ def activation_bytes(spec: ModelSpec, tokens: int, batch_size: int = 1, dtype: s
     return rows * (whole("tokens", tokens, 1) * numbers + 2 * spec.vocab_size) * bytes_per_number(dtype)
 
 
-def whole(name: str, value: int, least: int) -> int:
-    """A count that makes sense, or a sentence."""
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= 10**10:
-        raise ShapelabError(f"{name} must be a whole number of at least {least}, not {value!r}.")
+def _context(value: float) -> float:
+    """A context that makes sense, or a sentence. A mean context need not be whole."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 1 <= value <= 10**10:
+        raise ShapelabError(f"context_tokens must be a number of at least 1, not {value!r}.")
     return value
 
 

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 
 from shapelab.errors import ShapelabError
-from shapelab.request.shape import RequestShape
+from shapelab.request.shape import RequestShape, whole
 from shapelab.theory import arithmetic
 from shapelab.theory.model_spec import ModelSpec
 
@@ -48,8 +48,8 @@ def plan_kv(
 
     The batch size of the shape is not looked at: it is what is asked. Raises ShapelabError when not even the weights fit.
     """
-    tokens = shape.total_tokens - 1  # the last token is written and never read
-    longest = spec.max_position_embeddings if longest_tokens is None else arithmetic.whole("longest_tokens", longest_tokens, 1)
+    tokens = shape.final_kv_tokens
+    longest = spec.max_position_embeddings if longest_tokens is None else whole("longest_tokens", longest_tokens, 1)
     if longest < tokens:
         raise ShapelabError(f"The shape {shape} holds {tokens:,} tokens in the cache and longest_tokens is {longest:,}.")
     weights = arithmetic.weight_bytes(spec, dtype)
@@ -70,7 +70,7 @@ def plan_kv(
 
 def with_kv_heads(spec: ModelSpec, num_key_value_heads: int) -> ModelSpec:
     """The same model with other KV heads: as many as query heads is MHA, one is MQA, between is GQA (Ainslie et al. 2023)."""
-    heads = arithmetic.whole("num_key_value_heads", num_key_value_heads, 1)
+    heads = whole("num_key_value_heads", num_key_value_heads, 1)
     if spec.num_attention_heads % heads:
         raise ShapelabError(f"{spec.num_attention_heads} query heads cannot share {heads} KV heads evenly.")
     return replace(spec, num_key_value_heads=heads)

@@ -44,7 +44,7 @@ def prefill_floor(
 
 
 def decode_floor(
-    spec: ModelSpec, context_tokens: int, batch_size: int, device: Device,
+    spec: ModelSpec, context_tokens: float, batch_size: int, device: Device,
     dtype: str | float = "float16", kv_dtype: str | float | None = None,
 ) -> Floor:  # fmt: skip
     """Floor of one decode step of a batch at a context (the new token included)."""
@@ -57,10 +57,11 @@ def total_floor_s(
     spec: ModelSpec, shape: RequestShape, device: Device, dtype: str | float = "float16", kv_dtype: str | float | None = None
 ) -> float:
     """Floor of a whole request: its prefill and N - 1 steps at their mean context."""
-    steps = shape.output_tokens - 1
+    steps = shape.decode_steps
     prefill = prefill_floor(spec, shape, device, dtype, kv_dtype).seconds
-    context = shape.prompt_tokens + shape.output_tokens // 2
-    return prefill + (steps * decode_floor(spec, context, shape.batch_size, device, dtype, kv_dtype).seconds if steps else 0)
+    return prefill + (
+        steps * decode_floor(spec, shape.mean_decode_context, shape.batch_size, device, dtype, kv_dtype).seconds if steps else 0
+    )
 
 
 def ridge_point(device: Device) -> float:
@@ -69,7 +70,7 @@ def ridge_point(device: Device) -> float:
 
 
 def decode_intensity(
-    spec: ModelSpec, context_tokens: int, batch_size: int, dtype: str | float = "float16", kv_dtype: str | float | None = None
+    spec: ModelSpec, context_tokens: float, batch_size: int, dtype: str | float = "float16", kv_dtype: str | float | None = None
 ) -> float:
     """FLOPs for each byte that a decode step moves."""
     flops = batch_size * arithmetic.decode_flops(spec, context_tokens)
@@ -86,7 +87,7 @@ LARGEST_BATCH = 65_536
 
 
 def critical_batch(
-    spec: ModelSpec, context_tokens: int, device: Device, dtype: str | float = "float16", kv_dtype: str | float | None = None
+    spec: ModelSpec, context_tokens: float, device: Device, dtype: str | float = "float16", kv_dtype: str | float | None = None
 ) -> int | None:
     """The smallest batch at which a decode step's arithmetic takes as long as its bytes.
 
@@ -196,8 +197,9 @@ def verdicts(
     """A shape's prefill and, where it has one, its decode step at the middle of the answer; no experiment beside them."""
     found = {"prefill": verdict("prefill", ttft_s, prefill_floor(spec, shape, device, dtype), overhead_s)}
     if tpot_s:
-        context = shape.prompt_tokens + shape.output_tokens // 2
-        found["decode"] = verdict("decode", tpot_s, decode_floor(spec, context, shape.batch_size, device, dtype), overhead_s)
+        found["decode"] = verdict(
+            "decode", tpot_s, decode_floor(spec, shape.mean_decode_context, shape.batch_size, device, dtype), overhead_s
+        )
     return found
 
 

@@ -12,7 +12,7 @@ import torch
 from shapelab.classroom import exercises
 from shapelab.classroom.hints import HINTS
 from shapelab.measure import loop, metrics
-from shapelab.measure.record import Measurement, Repeat
+from shapelab.record.measurement import Measurement, Repeat
 from shapelab.request.shape import RAG, RequestShape
 from shapelab.theory.model_spec import ModelSpec
 from tests.toys import random_ids, toy_lab

@@ -21,11 +21,11 @@ from shapelab.classroom.explorers import (
     request_view,
 )
 from shapelab.classroom.figures import DECODE, PREFILL
+from shapelab.cost.machine_hours import machine_cost
+from shapelab.cost.price_list import price, request_usd
 from shapelab.errors import ShapelabError
-from shapelab.predict.cost import machine_cost
 from shapelab.request.shape import RequestShape
-from shapelab.theory.price import price, request_usd
-from tests.predict.test_latency import MODEL, RUN
+from tests.runs import MODEL, RUN
 
 XEON = "xeon-2cpu-smollm2-135m-float32"
 PANELS = {"request": request_explorer, "batch": batch_explorer, "kv": kv_explorer, "cost": cost_explorer}

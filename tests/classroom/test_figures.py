@@ -9,10 +9,10 @@ from matplotlib.text import Text
 
 from shapelab.classroom import figures
 from shapelab.classroom.figures import DECODE, OVERHEAD, PREFILL, alt_text, read_and_write, step_times, timelines
-from shapelab.measure import metrics
+from shapelab.record import metrics
 from shapelab.request.shape import RequestShape
 from shapelab.theory.roofline import Floor, verdict
-from tests.classroom.test_claims import make_run
+from tests.runs import make_run
 
 POINTS = {
     "chat": [(0.2, 0.01), (0.4, 0.03), (0.3, 0.02)],
@@ -151,7 +151,7 @@ def test_along_shows_medians_intervals_and_what_is_held():
 
 
 def test_along_with_a_model_draws_what_it_predicts():
-    from tests.predict.test_latency import MODEL
+    from tests.runs import MODEL
 
     figure = figures.along(swept(), "batch_size", ("total_s",), MODEL)
     (axis,) = figure.axes

@@ -5,13 +5,13 @@ import re
 
 import pytest
 
-from shapelab.classroom import prediction
-from shapelab.classroom.claims import all_findings, as_records
+from shapelab.claims.registry import all_findings, as_records
+from shapelab.classroom import guess
 from shapelab.classroom.report import report, write_report
 from shapelab.errors import ShapelabError
-from shapelab.measure.record import Run
-from shapelab.measure.recorded import recorded
-from tests.classroom.test_claims import HERE, LIKE_A_TALK, batches, make_run
+from shapelab.record.recorded import recorded
+from shapelab.record.run import Run
+from tests.runs import HERE, LIKE_A_TALK, batches, make_run
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +45,7 @@ def test_c10_from_a_batch_line():
 
 
 def test_the_page_is_whole_and_needs_nothing_else(tmp_path):
-    prediction.commit("01-highest-ttft", "<rag>")
+    guess.commit("01-highest-ttft", "<rag>")
     path = write_report([make_run(LIKE_A_TALK)], tmp_path / "new" / "report.html")
     page = path.read_text(encoding="utf-8")
     assert page.count("<img") == 1 and 'src="data:image/png;base64,' in page and 'alt="Timelines' in page

@@ -4,7 +4,7 @@ import pandas as pd
 
 from shapelab.classroom.tables import frame_table, microseconds, regimes_table, terms_table
 from shapelab.theory.roofline import Floor, verdict
-from tests.predict.test_latency import MODEL
+from tests.runs import MODEL
 
 
 def test_frame_table():

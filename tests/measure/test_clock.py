@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from shapelab.errors import ShapelabError
-from shapelab.measure import metrics
 from shapelab.measure.clock import CudaClock, HostClock, MpsClock, clock_for
 from shapelab.measure.loop import generate, new_cache
+from shapelab.record import metrics
 from tests.toys import random_ids, toy_model
 
 

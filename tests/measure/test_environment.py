@@ -11,7 +11,8 @@ import torch
 import shapelab
 from shapelab.measure import environment as module
 from shapelab.measure.environment import GpuWatch, cpus_usable, environment, thread_problem
-from shapelab.measure.record import GpuState, Repeat
+from shapelab.record.environment import GpuState
+from shapelab.record.measurement import Repeat
 from tests.toys import toy_lab
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")

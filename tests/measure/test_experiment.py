@@ -8,6 +8,7 @@ from shapelab.measure import experiment, metrics
 from shapelab.measure.clock import HostClock
 from shapelab.measure.experiment import measure_shapes, run_once, warm_up
 from shapelab.measure.loop import generate, new_cache
+from shapelab.record.timeline import Timeline
 from shapelab.request.shape import RequestShape
 from tests.toys import ScriptedModel, ScriptedTime, scripted_lab, toy_lab
 
@@ -181,7 +182,7 @@ def test_peak_memory_is_the_runs_and_not_the_loaders(monkeypatch):
     assert log == ["reset", "run", "read"] and repeat.peak_memory_bytes == 123
 
 
-FINISHED = type("G", (), {"timeline": metrics.Timeline((0, 1, 2), 5, 2), "kv_cache_bytes": 7})()
+FINISHED = type("G", (), {"timeline": Timeline(RequestShape(5, 2), (0, 1, 2)), "kv_cache_bytes": 7})()
 
 
 def test_memory_is_given_back_before_and_after_but_not_between(monkeypatch):

@@ -5,13 +5,13 @@ import torch
 
 import shapelab
 from shapelab.errors import ShapelabError
-from shapelab.measure import metrics
 from shapelab.measure.ceilings import measure_ceilings
 from shapelab.measure.clock import CudaClock
 from shapelab.measure.environment import GpuWatch, environment
 from shapelab.measure.experiment import measure_shapes, run_once, warm_up
 from shapelab.measure.loop import generate, new_cache
 from shapelab.model.load import ByteTokenizer, Lab, choose_dtype
+from shapelab.record import metrics
 from shapelab.request.shape import RequestShape
 from shapelab.theory.model_spec import ModelSpec
 from tests.toys import random_ids, toy_model

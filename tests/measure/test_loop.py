@@ -132,7 +132,7 @@ def test_cached_tokens_then_input_equals_one_prompt():
     whole = run_once(lab, RequestShape(40, 12), prompts)
     split = run_once(lab, RequestShape(15, 12, cached_tokens=25), prompts)
     assert split.ids.tolist() == whole.ids.tolist()
-    assert (split.timeline.input_tokens, split.timeline.cached_tokens) == (15, 25)
+    assert (split.timeline.shape.input_tokens, split.timeline.shape.cached_tokens) == (15, 25)
 
 
 def test_the_callback_gets_each_steps_tensor():

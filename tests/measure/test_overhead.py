@@ -8,7 +8,7 @@ from shapelab.errors import ShapelabError
 from shapelab.measure.clock import HostClock
 from shapelab.measure.loop import generate, held_bytes, new_cache
 from shapelab.measure.overhead import compiled, hollow_twin, overhead_s, static_cache
-from shapelab.measure.variants import with_kv_heads
+from shapelab.model.twins import with_kv_heads
 from shapelab.theory.arithmetic import kv_bytes_per_token, parameter_count
 from tests.toys import ScriptedTime, random_ids, toy_lab
 

@@ -14,7 +14,7 @@ from shapelab.errors import ShapelabError
 from shapelab.measure import experiment, metrics
 from shapelab.measure.clock import HostClock
 from shapelab.measure.experiment import memory_needed_bytes, sweep
-from shapelab.measure.record import Run
+from shapelab.record.run import Run
 from shapelab.request.shape import RequestShape, grid
 from tests.toys import ScriptedModel, ScriptedTime, scripted_lab, toy_lab
 
@@ -112,7 +112,7 @@ def test_a_full_disk_keeps_what_is_written(scripted, tmp_path, monkeypatch):
             raise OSError(errno.ENOSPC, "No space left on device")
         return real(number)
 
-    monkeypatch.setattr("shapelab.measure.record.os.fsync", full)
+    monkeypatch.setattr("shapelab.record.run.os.fsync", full)
     with pytest.raises(ShapelabError, match="No space left.*goes on from there"):
         run_sweep(scripted, out)
     assert len(Run.load(out).names) >= 2

@@ -1,62 +1,18 @@
 """The fit finds what was planted, under noise, and refuses what cannot be told apart."""
 
 import math
-import random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shapelab.errors import ShapelabError
-from shapelab.measure.record import Measurement, Repeat, Run
 from shapelab.predict import fit
-from shapelab.predict.fit import DecodeTerms, Pieces, PrefillTerms, attention_pairs, mean_context
+from shapelab.predict.fit import DecodeTerms, Pieces, PrefillTerms
 from shapelab.predict.latency import LatencyModel
+from shapelab.record.run import Run
 from shapelab.request.shape import RequestShape
-from tests.measure.test_record import HERE
-
-CPU_BATCH = Pieces(start=(1, 2, 3, 4, 8, 16), slope=(0.001, 0.002, 0.016, 0.0055, 0.0018, 0.0017))  # 35, 36, 38, 54, 76 ms ...
-
-
-def measured(shape: RequestShape, ttft_s: float, step_s: float, repeats: int = 1) -> Measurement:
-    stamps = (0, round(ttft_s * 1e9), round((ttft_s + step_s * (shape.output_tokens - 1)) * 1e9))
-    stamps = stamps if shape.output_tokens > 1 else stamps[:2]
-    found = [Repeat(index=n, order=n, host_ns=stamps, output_tokens=shape.output_tokens) for n in range(repeats)]
-    return Measurement(
-        name=str(shape), input_tokens=shape.input_tokens, output_tokens=shape.output_tokens, batch_size=shape.batch_size,
-        cached_tokens=shape.cached_tokens, repeats=tuple(found),
-    )  # fmt: skip
-
-
-def planted(prefill: PrefillTerms, decode: DecodeTerms, shapes, noise: float = 0.0, seed: int = 0) -> Run:
-    """A run that these terms made, each time off by a factor drawn around 1."""
-    rng = random.Random(seed)
-    return Run(
-        HERE,
-        [
-            measured(
-                shape,
-                prefill.seconds(shape) * math.exp(rng.gauss(0, noise)),
-                decode.seconds(mean_context(shape), shape.batch_size) * math.exp(rng.gauss(0, noise)),
-            )
-            for shape in shapes
-        ],
-    )
-
-
-def quick():
-    from shapelab.measure.plans import plan_shapes
-
-    return plan_shapes("quick", 8192)[0]
-
-
-def terms(fixed=0.05, read=0.001, pair=3e-7, cached=0.0, step=0.04, batch=CPU_BATCH, context=3e-6, each=4e-6):
-    prefill = PrefillTerms(
-        fixed_s=fixed, read_s_per_token=Pieces(start=(1,), slope=(read,)), attention_s_per_pair=pair, cached_s_per_token=cached, sequence_s=0,
-    )  # fmt: skip
-    return prefill, DecodeTerms(
-        step_s=step, batch_s_per_sequence=batch, context_s_per_token=context, context_s_per_sequence_token=each
-    )
+from tests.runs import CPU_BATCH, HERE, measured, planted, quick, terms
 
 
 def test_without_noise_the_terms_come_back():
@@ -87,9 +43,11 @@ def test_planted_parameters_come_back_under_5_percent_of_noise(fixed, read, pair
         shape = RequestShape.parse(text)
         expected = prefill.seconds(shape)
         assert model.predict(shape).ttft_s == pytest.approx(expected, rel=0.15), text
-        assert model.predict(shape).tpot_s == pytest.approx(decode.seconds(mean_context(shape), shape.batch_size), rel=0.12), text
+        assert model.predict(shape).tpot_s == pytest.approx(
+            decode.seconds(shape.mean_decode_context, shape.batch_size), rel=0.12
+        ), text
     assert model.decode.seconds(40, 1) == pytest.approx(decode.seconds(40, 1), rel=0.08)
-    if pair * attention_pairs(RequestShape(3000, 8)) > 0.5 * prefill.seconds(RequestShape(3000, 8)):
+    if pair * RequestShape(3000, 8).attention_pairs > 0.5 * prefill.seconds(RequestShape(3000, 8)):
         assert model.prefill.attention_s_per_pair == pytest.approx(pair, rel=0.35)
     if each * 1600 * 2 > step:
         found = model.decode.context_s_per_sequence_token + model.decode.context_s_per_token
@@ -115,8 +73,8 @@ def test_an_overhead_bound_gpu_is_flat_and_then_rises():
 def test_the_batch_curve_of_two_cores_holds():
     """TPOT 35, 34, 52, 74, 88, 115 ms at batch 1, 2, 4, 8, 16, 32, as seen on 2 CPU cores: neither a line nor a power."""
     seen = {1: 0.035, 2: 0.034, 4: 0.052, 8: 0.074, 16: 0.088, 32: 0.115}
-    points = [measured(RequestShape(32, 8, batch), 0.03 + 0.001 * 32 * batch, step) for batch, step in seen.items()]
-    points += [measured(RequestShape(n, 8), 0.03 + 0.001 * n, 0.035) for n in (64, 256, 1024)]
+    points = [measured(RequestShape(32, 8, batch), (0.03 + 0.001 * 32 * batch, step)) for batch, step in seen.items()]
+    points += [measured(RequestShape(n, 8), (0.03 + 0.001 * n, 0.035)) for n in (64, 256, 1024)]
     decode = fit.fit_decode(points)
     for batch, step in seen.items():
         assert decode.seconds(36, batch) == pytest.approx(step, rel=0.03), "34 after 35 ms: a step may not fall, so they meet"
@@ -127,11 +85,11 @@ def test_one_hiccup_does_not_bend_the_fit():
     prefill, decode = terms()
     run = planted(prefill, decode, quick())
     place = next(n for n, m in enumerate(run.measurements) if m.name == "512x12")
-    run.measurements[place] = measured(RequestShape(512, 12), 3 * prefill.seconds(RequestShape(512, 12)), 0.12)
+    run.measurements[place] = measured(RequestShape(512, 12), (3 * prefill.seconds(RequestShape(512, 12)), 0.12))
     model = LatencyModel.fit(run)
     for text in ("400x16", "700x40", "1205x24"):
         shape = RequestShape.parse(text)
-        total = prefill.seconds(shape) + (shape.output_tokens - 1) * decode.seconds(mean_context(shape), 1)
+        total = prefill.seconds(shape) + (shape.output_tokens - 1) * decode.seconds(shape.mean_decode_context, 1)
         assert model.predict(shape).total_s == pytest.approx(total, rel=0.06)
 
 
@@ -150,7 +108,7 @@ def test_pieces():
 
 
 def points(*texts):
-    return [measured(RequestShape.parse(text), 0.1, 0.02) for text in texts]
+    return [measured(RequestShape.parse(text), (0.1, 0.02)) for text in texts]
 
 
 @pytest.mark.parametrize(
@@ -173,7 +131,7 @@ def test_too_few_or_degenerate_points_are_refused_with_a_sentence(texts, word):
 def test_a_clock_that_stood_still_is_refused():
     good = points("16x8", "64x8", "256x8", "512x8", "1024x8", "2048x8")
     with pytest.raises(ShapelabError, match="clock stood still"):
-        LatencyModel.fit(Run(HERE, [*good, measured(RequestShape(99, 8), 0.0, 0.02)]))
+        LatencyModel.fit(Run(HERE, [*good, measured(RequestShape(99, 8), (0.0, 0.02))]))
 
 
 def test_corners_only_leave_nothing_between():
@@ -184,9 +142,9 @@ def test_corners_only_leave_nothing_between():
 
 def test_what_the_terms_count_by_hand():
     shape = RequestShape(4, 5, 3, 10)  # each of 3 sequences: 4 new tokens look at 10 cached ones, and at 1 + 2 + 3 + 4
-    assert attention_pairs(shape) == 3 * (4 * 10 + 10) and fit.read_tokens(shape) == 12
+    assert shape.attention_pairs == 3 * (4 * 10 + 10) and shape.prefill_tokens == 12
     contexts = [10 + 4 + step for step in (1, 2, 3, 4)]  # of its 4 steps, the written token counted
-    assert mean_context(shape) == sum(contexts) / 4
+    assert shape.mean_decode_context == sum(contexts) / 4
     assert PrefillTerms(
         fixed_s=1,
         read_s_per_token=Pieces(start=(2,), slope=(0.1,)),

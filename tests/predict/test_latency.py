@@ -8,15 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shapelab.errors import ShapelabError
-from shapelab.measure import metrics
-from shapelab.measure.record import Run
 from shapelab.predict.latency import LatencyModel
+from shapelab.record import metrics
+from shapelab.record.run import Run
 from shapelab.request.shape import CREATIVE, RAG, RequestShape
-from tests.predict.test_fit import measured, planted, quick, terms
+from tests.runs import DECODE, MODEL, PREFILL, RUN, measured, planted, quick
 
-PREFILL, DECODE = terms()
-RUN = planted(PREFILL, DECODE, quick(), 0.03, seed=3)
-MODEL = LatencyModel.fit(RUN)
 shapes = st.builds(
     RequestShape, st.integers(1, 6000), st.integers(1, 2000), st.integers(1, 64), st.integers(0, 6000)
 )  # some of them far beyond what was measured
@@ -180,7 +177,7 @@ def test_it_cannot_be_written(tmp_path):
 
 
 def test_against_a_run():
-    frame = MODEL.against(Run(RUN.environment, [measured(RAG, 2.0, 0.1), measured(RequestShape(9, 1), 0.1, 0)]))
+    frame = MODEL.against(Run(RUN.environment, [measured(RAG, (2.0, 0.1)), measured(RequestShape(9, 1), (0.1, 0))]))
     rag, one = frame.iloc[0], frame.iloc[1]
     predicted = MODEL.predict(RAG)
     assert rag.total_error == pytest.approx(predicted.total_s / 4.3 - 1) and not rag.inside

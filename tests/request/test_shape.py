@@ -1,3 +1,5 @@
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -43,3 +45,29 @@ def test_lists():
         parse_shapes("rag,rag")
     with pytest.raises(ShapelabError, match="No shapes"):
         parse_shapes(" , ")
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint8, np.int32])
+def test_any_whole_number_is_a_count(kind):
+    shape = RequestShape(kind(9), kind(3), kind(2), kind(4))
+    assert shape == RequestShape(9, 3, 2, 4) and hash(shape) == hash(RequestShape(9, 3, 2, 4))
+    assert type(shape.prompt_tokens) is int and str(shape) == "4+9x3@2"
+    assert RequestShape(pd.Series([9, 7]).max(), 32).input_tokens == 9
+
+
+@pytest.mark.parametrize("value", [1.0, np.float64(2), np.bool_(True), True, "8", None, 0, -3, np.int64(0)])
+def test_what_is_no_count_is_refused(value):
+    with pytest.raises(ShapelabError, match="input_tokens must be a whole number of at least 1, not"):
+        RequestShape(value, 2)
+
+
+@given(st.integers(1, 50), st.integers(1, 50), st.integers(1, 8), st.integers(0, 50))
+def test_the_arithmetic_of_a_request_counted_one_by_one(inputs, outputs, batch, cached):
+    shape = RequestShape(inputs, outputs, batch, cached)
+    contexts = [cached + inputs + step for step in range(1, outputs)]  # each step attends to its own new token too
+    pairs = [cached + position for position in range(1, inputs + 1)]
+    assert shape.decode_steps == len(contexts) and shape.decode_tokens == batch * len(contexts)
+    assert shape.final_kv_tokens == cached + inputs + len(contexts)
+    assert shape.attention_pairs == batch * sum(pairs) and shape.prefill_tokens == batch * inputs
+    if contexts:
+        assert shape.mean_decode_context == pytest.approx(sum(contexts) / len(contexts))

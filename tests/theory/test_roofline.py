@@ -3,7 +3,7 @@
 import pytest
 
 from shapelab.errors import ShapelabError
-from shapelab.measure.recorded import reported
+from shapelab.record.recorded import reported
 from shapelab.request.shape import RAG, RequestShape
 from shapelab.theory.arithmetic import decode_bytes, decode_flops, prefill_flops, weight_bytes
 from shapelab.theory.hardware import gpu
@@ -47,7 +47,7 @@ def test_a_long_prefill_is_bound_by_arithmetic_and_a_batch_shares_the_weights():
 
 def test_a_total_is_a_prefill_and_its_steps():
     shape = RequestShape(100, 11)
-    step = decode_floor(TINYLLAMA, 105, 1, T4).seconds
+    step = decode_floor(TINYLLAMA, 105.5, 1, T4).seconds
     assert total_floor_s(TINYLLAMA, shape, T4) == pytest.approx(prefill_floor(TINYLLAMA, shape, T4).seconds + 10 * step)
     assert total_floor_s(TINYLLAMA, RequestShape(100, 1), T4) == prefill_floor(TINYLLAMA, shape, T4).seconds
 

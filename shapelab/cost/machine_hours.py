@@ -43,8 +43,7 @@ def machine_cost(model: LatencyModel, shape: RequestShape, usd_per_hour: float, 
     expected = model.predict(shape)
     usd_per_s = usd_per_hour / 3600 / utilisation
     prefill, decode = expected.ttft_s * usd_per_s, (expected.total_s - expected.ttft_s) * usd_per_s
-    written = shape.batch_size * (shape.output_tokens - 1)
     return MachineCost(
         shape, usd_per_hour, utilisation, (prefill + decode) / shape.batch_size,
-        prefill / (shape.batch_size * shape.input_tokens) * 1e6, decode / written * 1e6 if written else None,
+        prefill / shape.prefill_tokens * 1e6, decode / shape.decode_tokens * 1e6 if shape.decode_steps else None,
     )  # fmt: skip

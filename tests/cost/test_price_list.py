@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shapelab.errors import ShapelabError
-from shapelab.theory.price import (
+from shapelab.cost.price_list import (
     Price,
     billed_usd,
     load_prices,
@@ -17,6 +16,7 @@ from shapelab.theory.price import (
     price,
     request_usd,
 )
+from shapelab.errors import ShapelabError
 
 PLAIN = Price("plain", "nobody", 1.25, 0.625, None, 10, None, None, None, None, "2026-01", "none")
 WRITES = replace(PLAIN, usd_per_million_input_tokens=3, usd_per_million_cache_write_tokens=3.75, usd_per_million_output_tokens=15)

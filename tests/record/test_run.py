@@ -8,7 +8,10 @@ import pytest
 
 from shapelab.errors import ShapelabError
 from shapelab.measure import record
-from shapelab.measure.record import Environment, GpuState, Limits, Measurement, Repeat, Run
+from shapelab.record.environment import Environment, GpuState
+from shapelab.record.machine_ceilings import Limits
+from shapelab.record.measurement import Measurement, Repeat
+from shapelab.record.run import Run
 from shapelab.request.shape import RequestShape
 
 MS = 1_000_000

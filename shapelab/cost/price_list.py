@@ -10,7 +10,7 @@ from pathlib import Path
 
 from shapelab.errors import ShapelabError
 from shapelab.files import data_path
-from shapelab.theory.arithmetic import whole
+from shapelab.request.shape import whole
 
 _IMPROBABLE_USD = 1000  # per million tokens: above it, a price was most likely meant for another unit
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from shapelab.classroom.claims import FOUR_NUMBERS, THREE_SHAPES, findings
+from shapelab.claims.registry import FOUR_NUMBERS, THREE_SHAPES, findings
 from shapelab.errors import ShapelabError
-from shapelab.measure.recorded import menu, recorded, recorded_runs, reported
 from shapelab.predict.latency import LatencyModel
+from shapelab.record.recorded import menu, recorded, recorded_runs, reported
 from shapelab.request.shape import RAG
 
 

@@ -9,35 +9,8 @@ import itertools
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-
-@dataclass(frozen=True)
-class Timeline:
-    """The stamps of one run.
-
-    host_ns   host clock, each read after a synchronise. One stamp a pass where `per_pass` (start, prefill, every
-              step: N + 1 stamps), else three: start, end of the prefill, end of the decode.
-    event_s   seconds since the first event at the end of the prefill and of every step, by the device's own events
-              (CUDA); None elsewhere.
-    per_step_sync  the host waited for the device at every step (MPS, a ragged batch, or a run that stops at EOS): slower than need be.
-    row_output_tokens  tokens of each row up to its EOS, where the run was allowed to stop; None: all N in every row.
-    """
-
-    host_ns: tuple[int, ...]
-    input_tokens: int
-    output_tokens: int
-    batch_size: int = 1
-    cached_tokens: int = 0
-    event_s: tuple[float, ...] | None = None
-    per_step_sync: bool = False
-    row_output_tokens: tuple[int, ...] | None = None
-
-    def __post_init__(self):
-        if len(self.host_ns) not in (3, self.output_tokens + 1):
-            raise ValueError(f"{len(self.host_ns)} host stamps do not fit {self.output_tokens} output tokens")
-        if self.event_s is not None and len(self.event_s) != self.output_tokens:
-            raise ValueError(f"{len(self.event_s)} events do not fit {self.output_tokens} output tokens")
+from shapelab.record.timeline import Timeline
 
 
 def ttft_s(timeline: Timeline) -> float:
@@ -57,7 +30,7 @@ def total_s(timeline: Timeline) -> float:
 
 def tpot_s(timeline: Timeline) -> float | None:
     """Time per output token after the first: decode time / (N - 1). None at N = 1, where nothing was decoded."""
-    return decode_s(timeline) / (timeline.output_tokens - 1) if timeline.output_tokens > 1 else None
+    return decode_s(timeline) / timeline.shape.decode_steps if timeline.shape.decode_steps else None
 
 
 def itl_s(timeline: Timeline) -> list[float] | None:
@@ -68,7 +41,7 @@ def itl_s(timeline: Timeline) -> list[float] | None:
     if timeline.event_s is not None:
         return [b - a for a, b in zip(timeline.event_s, timeline.event_s[1:], strict=False)]
     stamps = timeline.host_ns[1:]
-    if len(stamps) != timeline.output_tokens:
+    if len(stamps) != timeline.shape.output_tokens:
         return None
     return [(b - a) / 1e9 for a, b in itertools.pairwise(stamps)]
 
@@ -88,18 +61,19 @@ def rate(count: float, seconds: float) -> float | None:
 
 def prefill_tokens_per_s(timeline: Timeline) -> float | None:
     """B x S / TTFT, over the whole batch. Cached tokens are not processed, so they do not count."""
-    return rate(timeline.batch_size * timeline.input_tokens, ttft_s(timeline))
+    return rate(timeline.shape.prefill_tokens, ttft_s(timeline))
 
 
 def decode_tokens_per_s(timeline: Timeline) -> float | None:
     """B x (N - 1) / decode time, over the whole batch, ids after a row's EOS not counted; None at N = 1."""
-    rows = timeline.row_output_tokens or (timeline.output_tokens,) * timeline.batch_size
-    return rate(sum(rows) - timeline.batch_size, decode_s(timeline))
+    rows = timeline.row_output_tokens
+    written = timeline.shape.decode_tokens if rows is None else sum(rows) - timeline.shape.batch_size
+    return rate(written, decode_s(timeline))
 
 
 def decode_tokens_per_s_per_sequence(timeline: Timeline) -> float | None:
     """(N - 1) / decode time: the speed one reader sees; None at N = 1."""
-    return rate(timeline.output_tokens - 1, decode_s(timeline))
+    return rate(timeline.shape.decode_steps, decode_s(timeline))
 
 
 def prefill_share(timeline: Timeline) -> float | None:

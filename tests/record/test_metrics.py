@@ -4,8 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shapelab.measure import metrics
-from shapelab.measure.metrics import Timeline, drift, interval, interval_kind
+from shapelab.record import metrics
+from shapelab.record.metrics import drift, interval, interval_kind
+from shapelab.record.timeline import Timeline
+from shapelab.request.shape import RequestShape
 
 MS = 1_000_000
 
@@ -13,7 +15,7 @@ MS = 1_000_000
 def timeline(*milliseconds, **options):
     """Host stamps at these milliseconds; S = 50 unless said."""
     stamps = tuple(round(m * MS) for m in milliseconds)
-    return Timeline(stamps, options.pop("input_tokens", 50), len(stamps) - 1, **options)
+    return Timeline(RequestShape(options.pop("input_tokens", 50), len(stamps) - 1), stamps, **options)
 
 
 def test_ttft_is_not_in_tpot():
@@ -28,7 +30,7 @@ def test_ttft_is_not_in_tpot():
 def test_published_request():
     """710 in, 190 out, 4409.816 ms in all of which 3751.546 ms of generation: 43.09 and 50.379 tok/s (TensorRT-LLM
     issue 1410, which counts 190 tokens against 189 steps)."""
-    t = Timeline((0, round(658.270 * MS), round(4409.816 * MS)), 710, 190)
+    t = Timeline(RequestShape(710, 190), (0, round(658.270 * MS), round(4409.816 * MS)))
     assert metrics.total_s(t) == pytest.approx(4.409816)
     assert 190 / metrics.total_s(t) == pytest.approx(43.09, abs=0.01)
     assert metrics.decode_tokens_per_s(t) == pytest.approx(50.379, abs=0.001)
@@ -51,34 +53,34 @@ def test_a_clock_that_stands_still_gives_no_rate():
 
 
 def test_prefill_rate_counts_every_prompt_token_of_the_batch():
-    t = Timeline((0, 100 * MS, 200 * MS), 100, 2, batch_size=2)
+    t = Timeline(RequestShape(100, 2, 2), (0, 100 * MS, 200 * MS))
     assert metrics.prefill_tokens_per_s(t) == 2000
 
 
 def test_cached_tokens_are_not_read_again():
-    t = Timeline((0, 100 * MS, 200 * MS), 100, 2, cached_tokens=900)
+    t = Timeline(RequestShape(100, 2, cached_tokens=900), (0, 100 * MS, 200 * MS))
     assert metrics.prefill_tokens_per_s(t) == 1000
 
 
 def test_batch_counts_once():
-    t = Timeline((0, 100 * MS, 1100 * MS), 10, 101, batch_size=4)
+    t = Timeline(RequestShape(10, 101, 4), (0, 100 * MS, 1100 * MS))
     assert metrics.decode_tokens_per_s(t) == pytest.approx(400)
     assert metrics.decode_tokens_per_s_per_sequence(t) == pytest.approx(100)
 
 
 def test_prompt_tokens_are_not_output_tokens():
     t = timeline(0, 100, 110, 120, 130, 140, input_tokens=50)
-    assert t.output_tokens == 5
+    assert t.shape.output_tokens == 5
     assert metrics.decode_tokens_per_s(t) == pytest.approx(100)
 
 
 def test_ids_after_eos_do_not_count():
-    t = Timeline((0, 100 * MS, 1100 * MS), 10, 11, batch_size=2, row_output_tokens=(11, 3))
+    t = Timeline(RequestShape(10, 11, 2), (0, 100 * MS, 1100 * MS), row_output_tokens=(11, 3))
     assert metrics.decode_tokens_per_s(t) == pytest.approx(12)
 
 
 def test_events_give_the_steps_and_the_host_the_rest():
-    t = Timeline((0, 104 * MS, 150 * MS), 50, 4, event_s=(0.100, 0.110, 0.120, 0.130))
+    t = Timeline(RequestShape(50, 4), (0, 104 * MS, 150 * MS), event_s=(0.100, 0.110, 0.120, 0.130))
     assert metrics.ttft_s(t) == 0.104
     assert metrics.itl_s(t) == pytest.approx([0.010] * 3)
     assert metrics.host_overhead_s(t) == pytest.approx(0.020)
@@ -86,13 +88,13 @@ def test_events_give_the_steps_and_the_host_the_rest():
 
 
 def test_three_stamps_for_many_steps_have_no_itl():
-    assert metrics.itl_s(Timeline((0, 100 * MS, 200 * MS), 10, 20)) is None
+    assert metrics.itl_s(Timeline(RequestShape(10, 20), (0, 100 * MS, 200 * MS))) is None
 
 
 @pytest.mark.parametrize("stamps,count", [((0,), 1), ((0, 1, 2, 3), 2), ((0, 1), 4)])
 def test_stamps_must_fit(stamps, count):
     with pytest.raises(ValueError, match="do not fit"):
-        Timeline(stamps, 10, count)
+        Timeline(RequestShape(10, count), stamps)
 
 
 @given(st.lists(st.floats(0.001, 1000), min_size=3, max_size=60))
@@ -101,7 +103,7 @@ def test_parts_sum_to_the_whole(gaps):
     for gap in gaps:
         now += round(gap * MS)
         stamps.append(now)
-    t = Timeline(tuple(stamps), 7, len(gaps))
+    t = Timeline(RequestShape(7, len(gaps)), tuple(stamps))
     assert metrics.ttft_s(t) + metrics.decode_s(t) == pytest.approx(metrics.total_s(t))
     assert sum(metrics.itl_s(t)) == pytest.approx(metrics.decode_s(t))
     assert metrics.tpot_s(t) * (len(gaps) - 1) == pytest.approx(metrics.decode_s(t))

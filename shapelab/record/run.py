@@ -9,211 +9,26 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import ValidationError, model_validator
 
 from shapelab.errors import ShapelabError
-from shapelab.measure import metrics
-from shapelab.measure.metrics import Timeline
-from shapelab.request.shape import RequestShape
-from shapelab.theory.model_spec import ModelSpec
-from shapelab.theory.roofline import Device
+from shapelab.record.environment import Environment
+from shapelab.record.fields import Strict
+from shapelab.record.machine_ceilings import Limits
+from shapelab.record.measurement import Measurement, Skipped
 
 SCHEMA_VERSION = 1
 LARGEST_LINE = 4_000_000  # characters; a shape with 100 repeats of 1,000 tokens takes about 2 million
 
-Text = Annotated[str, Field(max_length=500)]
-Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=0, le=10**9)]
-Bytes = Annotated[int, Field(ge=0, le=10**15)]
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Nanoseconds = Annotated[int, Field(ge=0, lt=2**63)]
 
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class GpuState(_Strict):
-    """A GPU's sensors at one moment; None where it has no such sensor."""
-
-    sm_clock_mhz: NotNegative | None = None
-    temperature_c: Finite | None = None
-    power_w: NotNegative | None = None
-    energy_j: NotNegative | None = None
-
-
-class Environment(_Strict):
-    """The machine, the model and the versions a run belongs to."""
-
-    device: Text
-    device_kind: Literal["cpu", "cuda", "mps"]
-    model: Text | None = None
-    weights: Text | None = None
-    dtype: Text | None = None
-    attention: Text | None = None
-    threads: Count
-    cpus_usable: NotNegative | None = None
-    compute_capability: Text | None = None
-    cuda: Text | None = None
-    torch: Text
-    transformers: Text
-    python: Text
-    shapelab: Text
-    system: Text
-    measured_at: Text
-    spec: ModelSpec | None = None
-
-    @property
-    def label(self) -> str:
-        """One line for captions: model, dtype, machine."""
-        weights = "" if self.weights in (None, "original") else f" ({self.weights} weights)"
-        return f"{self.model}{weights}, {self.dtype}, {self.device}"
-
-
-class Limits(_Strict):
-    """What the machine of a run does at best in the run's dtype, and what a pass costs before any work. All measured."""
-
-    memory_read_bytes_per_s: Annotated[float, Field(gt=0, allow_inf_nan=False)]
-    flops_per_s: Annotated[float, Field(gt=0, allow_inf_nan=False)]
-    overhead_s: Seconds
-    measured_at: Text
-
-    @property
-    def device(self) -> Device:
-        """The machine as a roofline sees it."""
-        return Device("the machine of this run", self.flops_per_s, self.memory_read_bytes_per_s)
-
-
-class Repeat(_Strict):
-    """One measured run of a shape: its raw stamps (see metrics.Timeline) and what else was seen."""
-
-    index: Count
-    order: Count
-    host_ns: tuple[Nanoseconds, ...]
-    event_s: tuple[Seconds, ...] | None = None
-    per_step_sync: bool = False
-    output_tokens: Annotated[int, Field(ge=1, le=10**7)]
-    kv_cache_bytes: Bytes | None = None
-    peak_memory_bytes: Bytes | None = None
-    gpu_before: GpuState | None = None
-    gpu_after: GpuState | None = None
-
-    @model_validator(mode="after")
-    def _stamps_make_sense(self):
-        if len(self.host_ns) not in (3, self.output_tokens + 1):
-            raise ValueError(f"{len(self.host_ns)} host stamps do not fit {self.output_tokens} output tokens")
-        if any(b < a for a, b in zip(self.host_ns, self.host_ns[1:], strict=False)):
-            raise ValueError("host stamps run backwards")
-        if any(b < a for a, b in zip(self.event_s or (), (self.event_s or ())[1:], strict=False)):
-            raise ValueError("events run backwards")
-        if self.event_s is not None and len(self.event_s) != self.output_tokens:
-            raise ValueError(f"{len(self.event_s)} events do not fit {self.output_tokens} output tokens")
-        return self
-
-    @property
-    def energy_j(self) -> float | None:
-        before, after = self.gpu_before, self.gpu_after
-        if not before or not after or before.energy_j is None or after.energy_j is None:
-            return None
-        return after.energy_j - before.energy_j
-
-
-class _NamedShape(_Strict):
-    name: Text
-    input_tokens: Annotated[int, Field(ge=1, le=10**7)]
-    output_tokens: Annotated[int, Field(ge=1, le=10**7)]
-    batch_size: Annotated[int, Field(ge=1, le=10**6)] = 1
-    cached_tokens: Annotated[int, Field(ge=0, le=10**7)] = 0
-
-    @property
-    def shape(self) -> RequestShape:
-        return RequestShape(self.input_tokens, self.output_tokens, self.batch_size, self.cached_tokens)
-
-
-class Measurement(_NamedShape):
-    """A shape, measured several times. Every summary is computed from the raw stamps."""
-
-    repeats: Annotated[tuple[Repeat, ...], Field(min_length=1)]
-
-    def timelines(self) -> list[Timeline]:
-        return [
-            Timeline(r.host_ns, self.input_tokens, r.output_tokens, self.batch_size, self.cached_tokens,
-                     r.event_s, r.per_step_sync)
-            for r in self.repeats
-        ]  # fmt: skip
-
-    def values(self, metric) -> list[float | None]:
-        """A metric (a function of a Timeline) for every repeat."""
-        return [metric(timeline) for timeline in self.timelines()]
-
-    def median(self, metric) -> float | None:
-        return metrics.median(self.values(metric))
-
-    def interval(self, metric) -> tuple[float, float] | None:
-        return metrics.interval(self.values(metric))
-
-    @property
-    def interval_kind(self) -> str:
-        return metrics.interval_kind(len(self.repeats))
-
-    @property
-    def drift(self) -> str | None:
-        """A sentence when the totals were not alike over time (see metrics.drift)."""
-        ordered = sorted(self.repeats, key=lambda repeat: repeat.order)
-        return metrics.drift([(r.host_ns[-1] - r.host_ns[0]) / 1e9 for r in ordered])
-
-    def summary(self) -> dict[str, Any]:
-        """Medians and intervals under the names used everywhere, as plain values."""
-        pair = self.interval
-        return {
-            "input_tokens": self.input_tokens,
-            "output_tokens": self.output_tokens,
-            "batch_size": self.batch_size,
-            "cached_tokens": self.cached_tokens,
-            **{metric.__name__: self.median(metric) for metric in _SUMMARISED},
-            "ttft_interval_s": pair(metrics.ttft_s),
-            "tpot_interval_s": pair(metrics.tpot_s),
-            "total_interval_s": pair(metrics.total_s),
-            "interval_kind": self.interval_kind,
-            "repeats": len(self.repeats),
-            "drift": self.drift,
-            "peak_memory_bytes": max((r.peak_memory_bytes or 0 for r in self.repeats), default=0) or None,
-            "energy_j": metrics.median([r.energy_j for r in self.repeats]),
-        }
-
-    def __repr__(self) -> str:
-        ttft, total = self.median(metrics.ttft_s), self.median(metrics.total_s)
-        return f"<{self.name} {self.shape}: TTFT {ttft:.3f} s, total {total:.3f} s, {len(self.repeats)} repeats>"
-
-
-_SUMMARISED = (
-    metrics.ttft_s,
-    metrics.tpot_s,
-    metrics.decode_s,
-    metrics.total_s,
-    metrics.prefill_tokens_per_s,
-    metrics.decode_tokens_per_s,
-    metrics.prefill_share,
-    metrics.host_overhead_s,
-)
-
-
-class Skipped(_NamedShape):
-    """A shape of a sweep that was not measured, and why."""
-
-    outcome: Literal["does_not_fit", "out_of_memory"]
-    reason: Text
-
-
-class _Header(_Strict):
+class _Header(Strict):
     schema_version: int
     environment: Environment
 
 
-class _Line(_Strict):
+class _Line(Strict):
     measurement: Measurement | None = None
     skipped: Skipped | None = None
     limits: Limits | None = None

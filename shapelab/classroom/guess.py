@@ -75,15 +75,15 @@ def choose(key: str, question: str, options: Sequence[str]) -> Asked:
     return _asked(key, question, "", [choice], lambda: choice.value, "one of: " + ", ".join(options))
 
 
-def guess(key: str, question: str, unit: str) -> Asked:
+def number(key: str, question: str, unit: str) -> Asked:
     """A question answered by a number above 0, and a button to commit it."""
     earlier = committed(key)
-    number = widgets.FloatText(value=earlier if isinstance(earlier, float) else 0.0, description=unit, **_WIDE)
+    box = widgets.FloatText(value=earlier if isinstance(earlier, float) else 0.0, description=unit, **_WIDE)
 
     def answer() -> float | None:
-        return number.value if math.isfinite(number.value) and number.value > 0 else None
+        return box.value if math.isfinite(box.value) and box.value > 0 else None
 
-    return _asked(key, question, unit, [number], answer, f"a number, {unit}")
+    return _asked(key, question, unit, [box], answer, f"a number, {unit}")
 
 
 def sketch(key: str, question: str, xlabel: str, xs: Sequence[float], unit: str, highest: float, first: float = 1.0) -> Asked:
@@ -119,7 +119,7 @@ def commit(key: str, answer: str | float | Points, question: str = "", unit: str
     kept = _read()
     if key in kept and kept[key].measured is not None:
         raise ShapelabError(
-            f'This one was revealed already, and your prediction stands. prediction.forget("{key}") makes room for a new one.'
+            f'This one was revealed already, and your prediction stands. guess.forget("{key}") makes room for a new one.'
         )
     now = datetime.now(UTC).isoformat(timespec="seconds")
     _write({**kept, key: Prediction(answer=answer, at=now, question=question, unit=unit)})

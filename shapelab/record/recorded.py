@@ -5,7 +5,7 @@ from pathlib import Path
 
 from shapelab.errors import ShapelabError
 from shapelab.files import data_path
-from shapelab.measure.record import Run
+from shapelab.record.run import Run
 
 
 def recorded_runs() -> list[str]:

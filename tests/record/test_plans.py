@@ -3,7 +3,7 @@
 import pytest
 
 from shapelab.errors import ShapelabError
-from shapelab.measure.plans import PLANS, plan_shapes
+from shapelab.record.plans import PLANS, plan_shapes
 from shapelab.request.shape import PRESETS, RequestShape
 
 

@@ -4,10 +4,9 @@ import json
 
 import pytest
 
-from shapelab.classroom.claims import (
+from shapelab.claims.registry import (
     FOUR_NUMBERS,
     as_records,
-    claims_table,
     compute_and_memory,
     cost_ratio,
     findings,
@@ -18,34 +17,14 @@ from shapelab.classroom.claims import (
     tpot_slope,
     write_to_read_ratio,
 )
-from shapelab.measure import metrics
-from shapelab.measure.record import Environment, Limits, Measurement, Repeat, Run
+from shapelab.classroom.tables import claims_table
+from shapelab.record import metrics
+from shapelab.record.machine_ceilings import Limits
+from shapelab.record.run import Run
 from shapelab.request.shape import PRESETS, RequestShape
 from shapelab.theory import roofline
 from shapelab.theory.model_spec import ModelSpec
-
-HERE = Environment(
-    device="a machine", device_kind="cpu", model="toy", weights="random", dtype="float32", threads=2,
-    torch="2", transformers="5", python="3.11", shapelab="0.1.0", system="Linux x86_64", measured_at="2025-01-01",
-)  # fmt: skip
-LIKE_A_TALK = {"chat": [(0.178, 0.14)], "rag": [(0.530, 0.14)], "creative": [(0.175, 0.13)]}
-
-
-def make_run(points: dict[str, list[tuple[float, float]]], **shapes: RequestShape) -> Run:
-    """A run from (ttft_s, tpot_s) per shape and repeat; a name that is no preset needs its shape."""
-    return Run(HERE, [_measurement(name, shapes.get(name) or PRESETS[name], times) for name, times in points.items()])
-
-
-def _measurement(name, shape, times):
-    repeats = []
-    for index, (ttft, tpot) in enumerate(times):
-        stamps = (0, round(ttft * 1e9), round((ttft + tpot * (shape.output_tokens - 1)) * 1e9))
-        stamps = stamps if shape.output_tokens > 1 else stamps[:2]
-        repeats.append(Repeat(index=index + 1, order=index, host_ns=stamps, output_tokens=shape.output_tokens))
-    return Measurement(
-        name=name, input_tokens=shape.input_tokens, output_tokens=shape.output_tokens, batch_size=shape.batch_size,
-        cached_tokens=shape.cached_tokens, repeats=tuple(repeats),
-    )  # fmt: skip
+from tests.runs import HERE, LIKE_A_TALK, MODEL, batches, make_run, swept
 
 
 def decide(number, points, **shapes):
@@ -235,10 +214,6 @@ def test_c6_looks_at_what_is_read_only():
     assert decide("C6", batch, **{text: RequestShape.parse(text) for text in batch}).verdict == "not_measured"
 
 
-def swept(times: dict[str, list[tuple[float, float]]]) -> Run:
-    return make_run(times, **{text: RequestShape.parse(text) for text in times})
-
-
 def decide_sweep(number, times, run=None):
     return next(f for f in findings(run or swept(times), FOUR_NUMBERS) if f.id == number)
 
@@ -332,8 +307,6 @@ def test_the_slope_along_the_input_where_nothing_is_cached():
 
 
 def test_predicted_stands_beside_measured():
-    from tests.predict.test_latency import MODEL
-
     found = findings(make_run(LIKE_A_TALK), model=MODEL)
     rag = MODEL.predict(PRESETS["rag"])
     assert f"1,205 tokens in {rag.ttft_s * 1e3:.0f} ms" in found[2].predicted and "530 ms" in found[2].measured
@@ -375,12 +348,6 @@ def test_c7_says_what_speaks_against_it():
     floors = roofline.Floor(0.8, 0.02), roofline.Floor(0.001, 0.018)
     found = compute_and_memory(*passes(1.2, floors[0], 0.036, floors[1], doubling=(1.1, 1.0)))
     assert "does not look compute-bound" in found.why
-
-
-def batches(**tpots):
-    """256x16 at several batch sizes: a prefill of 0.25 s for each sequence, and the steps given."""
-    shapes = {f"b{size}": RequestShape(256, 16, int(size)) for size in (name[1:] for name in tpots)}
-    return make_run({f"b{name[1:]}": [(0.25 * int(name[1:]), tpot)] * 2 for name, tpot in tpots.items()}, **shapes).measurements
 
 
 def test_the_cost_ratio_is_shared_by_the_batch():

@@ -2,10 +2,10 @@
 
 import pytest
 
+from shapelab.cost.machine_hours import machine_cost
 from shapelab.errors import ShapelabError
-from shapelab.predict.cost import machine_cost
 from shapelab.request.shape import RAG, RequestShape
-from tests.predict.test_latency import MODEL
+from tests.runs import MODEL
 
 
 @pytest.mark.parametrize("batch", [1, 4, 16])

@@ -7,16 +7,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
-from shapelab.classroom.html import Card
-from shapelab.classroom.tables import html_table
-from shapelab.measure import metrics
-from shapelab.measure.record import Measurement, Repeat, Run
-from shapelab.measure.recorded import reported
+from shapelab.cost.price_list import load_prices, median_output_to_input_ratio
 from shapelab.predict.latency import LatencyModel
+from shapelab.record import metrics
+from shapelab.record.measurement import Measurement, Repeat
+from shapelab.record.recorded import reported
+from shapelab.record.run import Run
 from shapelab.request.shape import PRESETS
 from shapelab.theory import roofline
 from shapelab.theory.arithmetic import kv_bytes_per_token
-from shapelab.theory.price import load_prices, median_output_to_input_ratio
 
 Verdict = Literal["holds", "does_not_hold", "not_measured"]
 _REPORTED = reported()["claims"]
@@ -364,16 +363,6 @@ def as_records(found: list[Finding]) -> list[dict]:
     return [asdict(finding) for finding in found]
 
 
-def claims_table(found: list[Finding]) -> Card:
-    """The findings as a table for a notebook: reported, measured here, verdict, why."""
-    headings = ["claim", "reported (TinyLlama 1.1B, T4)", "predicted", "measured here", "verdict", "why"]
-    body = [[f"{f.id}. {f.claim}", f.reported, f.predicted, f.measured, f.verdict.replace("_", " "), f.why] for f in found]
-    if all(f.predicted == "-" for f in found):
-        headings.remove("predicted")
-        body = [row[:2] + row[3:] for row in body]
-    return Card("\n".join(f"{f.id} {f.verdict}: {f.measured}. {f.why}" for f in found), html_table(headings, body))
-
-
 def _find(claim: _Claim, run: Run) -> Finding:
     try:
         needed = [_preset(claim, run, name) for name in claim.needs]
@@ -479,7 +468,7 @@ def _decided(number: str, holds: bool, value: float, measured: str, why: str) ->
 
 def _read_s(timeline: metrics.Timeline) -> float:
     """Prefill time for each token read."""
-    return metrics.ttft_s(timeline) / (timeline.batch_size * timeline.input_tokens)
+    return metrics.ttft_s(timeline) / timeline.shape.prefill_tokens
 
 
 def _lead(run: Run, name: str, metric) -> float:
