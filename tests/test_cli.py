@@ -133,7 +133,7 @@ def test_a_claim_without_its_shape_is_not_measured(toy, tmp_path):
     [
         (["--shapes", "12"], "[CACHED+]INxOUT[@BATCH]"),
         (["--shapes", "[/x]"], "'[/x]' is not a shape"),
-        (["--shapes", "0x4"], "input_tokens must be at least 1"),
+        (["--shapes", "0x4"], "input_tokens must be a whole number of at least 1"),
         (["--shapes", "rag,rag"], "twice"),
         (["--shapes", ","], "No shapes"),
         (["--dtype", "int8"], "not a dtype"),

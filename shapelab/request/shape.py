@@ -5,7 +5,7 @@ import operator
 import re
 from dataclasses import dataclass
 
-from shapelab.errors import ShapelabError
+from shapelab.errors import BadArgument, ShapelabError
 
 _TEXT = re.compile(r"(?:(\d+)\+)?(\d+)x(\d+)(?:@(\d+))?")
 
@@ -102,7 +102,7 @@ def whole(name: str, value, least: int, most: int = 10**10) -> int:
         number = least - 1
     if isinstance(value, bool) or not least <= number <= most:
         limit = f" and at most {most:,}" if number > most else ""
-        raise ShapelabError(f"{name} must be a whole number of at least {least}{limit}, not {value!r}.")
+        raise BadArgument(f"{name} must be a whole number of at least {least}{limit}, not {value!r}.", name)
     return number
 
 
