@@ -1,5 +1,6 @@
 """shapelab cost: what a request costs."""
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -23,10 +24,8 @@ def cost(
     from shapelab.request.shape import RequestShape
 
     parsed = RequestShape.parse(shape)
-    if bool(prices) == (usd_per_hour is not None or bool(run)):
+    if (bool(prices), usd_per_hour is not None, bool(run)) not in ((True, False, False), (False, True, True)):
         raise BadArgument("Give either --prices NAME, or --usd-per-hour and --run together.")
-    if not prices and not (usd_per_hour is not None and run):
-        raise BadArgument("A machine's cost needs both --usd-per-hour and --run.")
     bill = _at_prices(parsed, prices) if prices else _on_machine(parsed, usd_per_hour, run, utilisation)
     if json:
         print_json(bill)
@@ -58,14 +57,5 @@ def _on_machine(shape, usd_per_hour: float, run: str, utilisation: float) -> dic
     from shapelab.cost.machine_hours import machine_cost
 
     model = model_of(run)
-    bill = machine_cost(model, shape, usd_per_hour, utilisation)
-    return {
-        "shape": str(shape),
-        "machine": model.environment.label,
-        "usd_per_hour": usd_per_hour,
-        "utilisation": utilisation,
-        "usd_per_request": bill.usd_per_request,
-        "usd_per_million_input_tokens": bill.usd_per_million_input_tokens,
-        "usd_per_million_output_tokens": bill.usd_per_million_output_tokens,
-        "as_of": model.environment.measured_at[:10],
-    }
+    bill = asdict(machine_cost(model, shape, usd_per_hour, utilisation))
+    return {"machine": model.environment.label, **bill, "shape": str(shape), "as_of": model.environment.measured_at[:10]}

@@ -43,10 +43,6 @@ def _row(p) -> tuple[str, ...]:
 
 def _as_json(p) -> dict:
     return {
-        "shape": str(p.shape),
-        "ttft_s": p.ttft_s,
-        "tpot_s": p.tpot_s,
-        "total_s": p.total_s,
-        "interval_s": list(p.total_interval_s),
-        "extrapolates": bool(p.extrapolates),
-    }
+        "shape": str(p.shape), "ttft_s": p.ttft_s, "tpot_s": p.tpot_s, "total_s": p.total_s,
+        "interval_s": p.total_interval_s, "extrapolates": bool(p.extrapolates),
+    }  # fmt: skip

@@ -9,7 +9,6 @@ WORDS = [
     (["sweep", "--out", "s.jsonl", "--plan", "quick", "--batch", "2"], "--plan: It brings its own shapes"),
     (["fit", "no.jsonl", "-o", "m.txt"], "--out: A latency model's file ends in .json; m.txt does not."),
     (["cost", "5x5"], "Give either --prices NAME, or --usd-per-hour and --run together."),
-    (["cost", "5x5", "--run", "x"], "A machine's cost needs both --usd-per-hour and --run."),
     (["claims", "no.jsonl"], "There is no file no.jsonl. `shapelab run` and `shapelab sweep` write runs"),
     (
         ["cost", "5x5", "--usd-per-hour", "1", "--run", "m.json"],
