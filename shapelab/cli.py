@@ -274,7 +274,7 @@ def _load(model: str, device: str, dtype: str):
     """The Lab, with what should be known about it said on stderr."""
     import torch
 
-    from shapelab.measure.environment import cpus_usable, thread_problem
+    from shapelab.computer import cpus_usable, thread_problem
     from shapelab.model.load import load
 
     notice = Console(stderr=True)

@@ -341,7 +341,7 @@ def test_no_command_is_without_a_test_of_its_help():
 
 def test_too_many_threads_are_said(toy, tmp_path, monkeypatch):
     monkeypatch.setattr("torch.get_num_threads", lambda: 64)
-    monkeypatch.setattr("shapelab.measure.environment.cpus_usable", lambda *_: 2)
+    monkeypatch.setattr("shapelab.computer.cpus_usable", lambda *_: 2)
     result = shapelab("run", "--shapes", "5x2", "--repeats", "1", "--out", str(tmp_path), "--json")
     assert "OMP_NUM_THREADS=2" in result.stderr and result.exit_code == 0
 
