@@ -1,14 +1,13 @@
 """Where a measurement was made: machine, versions, threads, and what the GPU was doing."""
 
-import os
 import platform
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 import torch
 
 from shapelab import __version__
+from shapelab.computer import cpu_name, cpus_usable
 from shapelab.model.load import Lab
 from shapelab.record.environment import Environment, GpuState
 
@@ -43,36 +42,6 @@ def device_name(device: torch.device) -> str:
     if device.type == "mps":
         return f"Apple GPU of {cpu_name()}"
     return f"{cpu_name()}, {cpus_usable():g} CPUs"
-
-
-def cpu_name() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine() or "unknown CPU"
-
-
-def cpus_usable(quota_file: Path = Path("/sys/fs/cgroup/cpu.max")) -> float:
-    """CPUs this process may use: those it is bound to, or fewer where a container's quota says so."""
-    bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    try:
-        quota, period = quota_file.read_text(encoding="utf-8").split()
-        return min(bound, int(quota) / int(period))
-    except (OSError, ValueError):  # no container, or no quota ("max")
-        return bound
-
-
-def thread_problem(threads: int, usable: float) -> str | None:
-    """Threads that wait for each other's turn on too few CPUs are far slower than fewer threads."""
-    if threads <= max(1, usable):
-        return None
-    return (
-        f"torch uses {threads} threads and this process may use {usable:g} CPUs: expect slow and unsteady timings. "
-        f"Set OMP_NUM_THREADS={max(1, int(usable))} before starting."
-    )
 
 
 class GpuWatch:
