@@ -8,6 +8,8 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
+from shapelab.errors import CannotWrite
+
 _PACKAGE = Path(__file__).resolve().parent
 
 
@@ -50,3 +52,15 @@ def keep_from_interrupts(after: int = 0):
         signal.signal(signal.SIGINT, before)
     if waiting:
         raise KeyboardInterrupt
+
+
+def write_text_atomically(path: Path, text: str) -> None:
+    """Write a file whole or leave it as it was; through a symlink. Raises CannotWrite."""
+    target = path.resolve()
+    half = target.with_name(target.name + ".part")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        half.write_text(text, encoding="utf-8")
+        os.replace(half, target)
+    except OSError as error:
+        raise CannotWrite(f"{path} cannot be written ({error.strerror}). Choose another file.") from error

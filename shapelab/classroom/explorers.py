@@ -68,7 +68,7 @@ def about(machine) -> str:
     """Whose numbers these are: a caption's words."""
     if isinstance(machine, LatencyModel):
         return f"predicted: {machine.environment.label}"
-    return f"computed: {machine.label} (assumed)"
+    return f"computed: {machine.label}: floor plus {machine.overhead_s * 1e3:g} ms a pass (assumed)"
 
 
 def request_view(machine, input_tokens: int, output_tokens: int, cached_tokens: int = 0, batch_size: int = 1) -> View:
