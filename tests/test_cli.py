@@ -18,7 +18,19 @@ from shapelab.theory.model_spec import known_models
 from tests.runs import make_run
 from tests.toys import toy_lab
 
-ENVIRONMENT = {"device", "device_kind", "dtype", "model", "weights", "threads", "torch", "transformers", "python", "shapelab"}
+ENVIRONMENT = {
+    "device",
+    "device_kind",
+    "weight_dtype",
+    "compute_dtype",
+    "model",
+    "weights",
+    "threads",
+    "torch",
+    "transformers",
+    "python",
+    "shapelab",
+}
 SHAPE = {
     "input_tokens", "output_tokens", "batch_size", "ttft_s", "tpot_s", "decode_s", "total_s", "prefill_tokens_per_s",
     "decode_tokens_per_s", "prefill_share", "ttft_interval_s", "tpot_interval_s", "total_interval_s", "interval_kind", "repeats",
@@ -85,7 +97,12 @@ def test_json_is_one_object_with_every_key(measured):
 def test_json_says_what_was_measured(measured):
     found = parsed(measured.stdout)
     here, rag = found["environment"], found["shapes"]["rag"]
-    assert (here["model"], here["weights"], here["dtype"], here["device_kind"]) == ("toy-llama", "random", "float64", "cpu")
+    assert (here["model"], here["weights"], here["weight_dtype"], here["device_kind"]) == (
+        "toy-llama",
+        "random",
+        "float64",
+        "cpu",
+    )
     assert (rag["input_tokens"], rag["output_tokens"], rag["batch_size"], rag["repeats"]) == (1205, 24, 1, 2)
     assert rag["interval_kind"] == "range"
     assert rag["ttft_interval_s"][0] <= rag["ttft_s"] <= rag["ttft_interval_s"][1]

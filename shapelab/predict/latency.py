@@ -28,7 +28,7 @@ from shapelab.record.run import Run
 from shapelab.request.shape import RequestShape
 from shapelab.theory import roofline
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 CONFIDENCE = 0.9
 LARGEST_FILE = 1_000_000  # characters; a model takes some thousand
 _ERROR_LIMIT = 10.0  # as a logarithm: a factor of 22,000, which is to say that nothing is known
@@ -61,7 +61,7 @@ class LatencyModel(BaseModel):
     """Terms fitted to a run, the range they were fitted in, and how far such fits were off on points they had not seen."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: Literal[1, 2] = SCHEMA_VERSION
     environment: Environment
     points: Annotated[int, Field(ge=LEAST_POINTS, le=10**6)]
     prefill: PrefillTerms
@@ -123,7 +123,7 @@ class LatencyModel(BaseModel):
         spec, limits = self.environment.spec, self.limits
         if spec is None or limits is None:
             return {}
-        p, dtype = self.predict(shape), self.environment.dtype
+        p, dtype = self.predict(shape), self.environment.weight_dtype
         return roofline.verdicts(spec, shape, p.ttft_s, p.tpot_s, limits.device, dtype, limits.overhead_s)
 
     def step_s(self, context_tokens: float, batch_size: int = 1) -> float:
