@@ -18,7 +18,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Column, Table
 
-from shapelab.errors import ShapelabError
+from shapelab.errors import CannotWrite, ShapelabError
 from shapelab.files import cache_dir
 
 app = typer.Typer(
@@ -351,12 +351,9 @@ def _keep(result, out: Path, notice: Console) -> tuple[str, str | None]:
         notice.print(f"{error} It was kept in {run_file} instead.", style="yellow", highlight=False, markup=False, soft_wrap=True)
     picture = run_file.with_suffix(".png")
     try:
-        import matplotlib
-
-        matplotlib.use("Agg")
-        timelines(result).savefig(picture, dpi=150)
-    except OSError as error:
-        notice.print(f"The picture could not be written ({error.strerror}).", style="yellow")
+        timelines(result).save(picture, dpi=150)
+    except CannotWrite as error:
+        notice.print(str(error), style="yellow", highlight=False, markup=False, soft_wrap=True)
         return str(run_file), None
     return str(run_file), str(picture)
 
@@ -421,11 +418,8 @@ def report(
 ):
     """A report card to hand in: one HTML file with the claims, the measurements and the predictions."""
     with sentences():
-        import matplotlib
-
         from shapelab.classroom.report import write_report
 
-        matplotlib.use("Agg")
         path = write_report(_runs_of(runs), out)
         Console().print(f"Report: {path}", highlight=False, soft_wrap=True, markup=False)
 
