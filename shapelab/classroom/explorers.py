@@ -14,7 +14,7 @@ import ipywidgets as widgets
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from shapelab.classroom.figures import DECODE, OVERHEAD, PREFILL
+from shapelab.classroom.figures.colours import DECODE, OVERHEAD, PREFILL
 from shapelab.classroom.html import escape, live_or_still, short
 from shapelab.classroom.table import Table
 from shapelab.cost.machine_hours import machine_cost

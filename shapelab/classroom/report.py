@@ -31,7 +31,7 @@ def report(runs: Sequence[Run]) -> str:
         if run.measurements:
             shown = Run(run.environment, run.measurements[:SHOWN])
             parts += [
-                figures.picture(figures.timelines(shown), figures.alt_text(shown)),
+                figures.timelines(shown).html(),
                 tables.shapes_table(run)._repr_html_(),
                 f"<p><small>{escape(_versions(run))}</small></p>",
             ]

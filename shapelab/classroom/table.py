@@ -62,7 +62,7 @@ class Table:
         for place, heading in enumerate(self.headings):
             right = place in self.numbers
             longest = max((cell_len(row[place]) for row in self.rows), default=0)
-            whole = right or place == 0 and longest <= _NAME  # its cells stay in one line: what is wide elsewhere wraps first
+            whole = right or (place == 0 and longest <= _NAME)  # its cells stay in one line: what is wide elsewhere wraps first
             width = max(longest, 1, *map(cell_len, heading.split())) if whole else None
             table.add_column(Text(heading), justify="right" if right else "left", overflow="fold", width=width)
         for row in self.rows:

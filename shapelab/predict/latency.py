@@ -129,7 +129,7 @@ class LatencyModel(BaseModel):
 
     @property
     def dtype(self) -> str | None:
-        return self.environment.dtype
+        return self.environment.weight_dtype
 
     @property
     def usable_bytes(self) -> None:
