@@ -2,12 +2,10 @@
 
 import json
 import logging
-import os
 import shutil
 import sys
 import tempfile
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -94,12 +92,12 @@ def sweep(
         wanted = grid(inputs, outputs, batches, cached)
         _refuse_unwritable(out.parent)
 
-        from shapelab.measure import experiment
+        from shapelab.measure.sweep import sweep as measure_sweep
 
         lab = _load(model, device, dtype)
         if plan:
             wanted, planned = plan_shapes(plan, lab.spec.max_position_embeddings)
-        result = experiment.sweep(lab, wanted, out, repeats=repeats or (planned if plan else 3), seed=seed)
+        result = measure_sweep(lab, wanted, out, repeats=repeats or (planned if plan else 3), seed=seed)
         if plan and result.limits is None:
             _add_limits(result, lab, out)
         if as_json:
@@ -109,7 +107,7 @@ def sweep(
         if result.measurements:
             console.print(_shapes_table(result))
         for entry in result.skipped:
-            console.print(f"{entry.name}: {entry.reason}", style="yellow", highlight=False, markup=False)
+            console.print(str(entry), style="yellow", highlight=False, markup=False)
         console.print(f"Run: {out}", highlight=False, soft_wrap=True, markup=False)
 
 
@@ -342,8 +340,9 @@ def _refuse_unwritable(out: Path):
 def _keep(result, out: Path, notice: Console) -> tuple[str, str | None]:
     """Save run and picture; if the folder fails now, in a temporary one, for what is measured must not be lost."""
     from shapelab.classroom.figures import timelines
+    from shapelab.record.folder import new_run_name
 
-    stem = f"run-{datetime.now():%Y%m%d-%H%M%S}-{os.getpid()}"
+    stem = new_run_name()
     try:
         run_file = result.save(out / f"{stem}.jsonl")
     except ShapelabError as error:
@@ -432,7 +431,14 @@ def report(
 
 def _runs_of(names: list[str] | None):
     """Runs by file or recorded name; without any name, those in the default folder, newest first."""
-    return [_run_of(name) for name in names or sorted(map(str, Path("shapelab-runs").glob("*.jsonl")), reverse=True)]
+    if names:
+        return [_run_of(name) for name in names]
+    from shapelab.record.folder import runs_in
+
+    runs, problems = runs_in("shapelab-runs")
+    for problem in problems:
+        Console(stderr=True).print(f"Left out: {problem}", style="yellow", highlight=False, markup=False, soft_wrap=True)
+    return runs
 
 
 @app.command()

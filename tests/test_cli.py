@@ -389,7 +389,7 @@ def test_sweep_measures_the_grid_and_goes_on(toy, tmp_path):
 
 
 def test_sweep_says_what_it_skipped(toy, tmp_path, monkeypatch):
-    monkeypatch.setattr("shapelab.measure.experiment.memory_available", lambda _: 0)
+    monkeypatch.setattr("shapelab.measure.memory.memory_available", lambda _: 0)
     result = shapelab("sweep", "--input", "5", "--output", "2", "--out", str(tmp_path / "s.jsonl"))
     assert result.exit_code == 0 and "5x2: The shape 5x2 does not fit" in result.stdout.replace("\n", " ")
 
@@ -411,7 +411,7 @@ def test_a_stopped_sweep_says_that_it_goes_on(toy, tmp_path, monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("shapelab.measure.experiment.sweep", stop)
+    monkeypatch.setattr("shapelab.measure.sweep.sweep", stop)
     result = shapelab("sweep", "--out", str(tmp_path / "s.jsonl"))
     assert result.exit_code == 130 and "goes on from there" in result.stderr and "Traceback" not in result.stderr
 

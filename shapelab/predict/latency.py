@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from shapelab.errors import ShapelabError
+from shapelab.files import user_path, write_text_atomically
 from shapelab.predict.fit import (
     LEAST_POINTS,
     DecodeTerms,
@@ -178,22 +178,14 @@ class LatencyModel(BaseModel):
     __str__ = __repr__
 
     def save(self, path: str | Path) -> Path:
-        """Write the model as JSON. Raises ShapelabError when the file cannot be written."""
-        path = Path(path)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            half = path.with_name(path.name + ".part")
-            half.write_text(json.dumps(self.model_dump(), indent=2, allow_nan=False) + "\n", encoding="utf-8")
-            os.replace(half, path)
-        except OSError as error:
-            raise ShapelabError(f"The model cannot be written to {path} ({error.strerror}). Choose another file.") from error
-        return path
+        """Write the model as JSON. Raises CannotWrite."""
+        return write_text_atomically(path, json.dumps(self.model_dump(), indent=2, allow_nan=False) + "\n")
 
     @classmethod
     def load(cls, path: str | Path) -> "LatencyModel":
         """Read and check a model. Raises ShapelabError naming the file and what is wrong with it."""
         try:
-            with Path(path).open(encoding="utf-8") as file:
+            with user_path(path).open(encoding="utf-8") as file:
                 text = file.read(LARGEST_FILE + 1)
             if len(text) > LARGEST_FILE:
                 raise ShapelabError(f"{path} is longer than {LARGEST_FILE:,} characters. This is not a latency model.")
