@@ -388,7 +388,7 @@ def _print_claims(console: Console, found):
     console.print("\n[bold]The talk's claims[/] (reported: TinyLlama 1.1B on an NVIDIA T4)")
     colors = {"holds": "green", "does_not_hold": "yellow", "not_measured": "dim"}
     for f in found:
-        verdict = f"[{colors[f.verdict]}]{f.verdict.replace('_', ' ')}[/]"
+        verdict = f"[{colors.get(f.verdict, 'yellow')}]{f.verdict.replace('_', ' ')}[/]"
         console.print(f"\n[bold]{f.id}[/] {f.claim} {verdict}", highlight=False)
         for label, text in (("reported", f.reported), ("measured here", f.measured), ("why", f.why)):
             console.print(Padding(f"[dim]{label}:[/] {text}", (0, 0, 0, 3)), highlight=False)
