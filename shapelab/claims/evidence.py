@@ -12,7 +12,6 @@ from shapelab.record.run import Run
 from shapelab.request.shape import RequestShape
 from shapelab.theory import roofline
 from shapelab.theory.arithmetic import kv_bytes_per_token
-from shapelab.theory.model_spec import ModelSpec
 
 Quantity = Literal["ttft_s", "tpot_s", "total_s"]
 ONE_REPEAT = "one repeat"
@@ -128,31 +127,30 @@ class Evidence:
         """The shapes whose repeats were not alike over time; a prediction has no repeats."""
         return [] if self.machine else [str(m.shape) for m in self.run.measurements if m.drift]
 
-    @property
-    def spec(self) -> ModelSpec | None:
-        return self.machine.spec if self.machine else self.run.environment.spec
-
-    @property
-    def dtype(self) -> str | None:
-        return self.machine.dtype if self.machine else self.run.environment.dtype
-
     def verdicts(self, name: str) -> dict[str, roofline.Verdict]:
         """What the passes of a shape wait for; empty unless the machine's limits and the model's numbers are known."""
-        point, limits = self[name], self.run.limits
+        point, limits, where = self[name], self.run.limits, self.run.environment
         if self.machine:
             return self.machine.verdicts(point.shape)
-        if limits is None or self.spec is None:
+        if limits is None or where.spec is None or where.weight_dtype is None:
             return {}
         ttft_s, tpot_s = (point.estimate(quantity).value for quantity in ("ttft_s", "tpot_s"))
-        return roofline.verdicts(self.spec, point.shape, ttft_s, tpot_s, limits.device, self.dtype, limits.overhead_s)
+        return roofline.verdicts(where.spec, point.shape, ttft_s, tpot_s, limits.device, where.weight_dtype, limits.overhead_s)
 
-    def kv_bytes_per_token(self) -> set[float]:
-        """Bytes that the caches held for each of their tokens: one value where all repeats agree, none where none kept them."""
+    def kv_bytes_per_token(self) -> tuple[set[float], float | None]:
+        """Bytes of KV cache for each token: those the caches held (one value where all repeats agree), and the formula's.
+
+        The set is empty where no repeat kept them; the formula is None where the model's numbers are unknown.
+        """
+        spec, dtype = self.run.environment.spec, self.run.environment.compute_dtype
         if self.machine:
-            return {kv_bytes_per_token(self.spec, self.dtype)} if self.spec and self.dtype else set()
+            spec, dtype = self.machine.spec, self.machine.dtype
+        formula = kv_bytes_per_token(spec, dtype) if spec and dtype else None
+        if self.machine:
+            return {formula} - {None}, formula
         repeats = [pair for m in self.run.measurements for pair in zip(m.timelines(), m.repeats, strict=True)]
         held = [(r.kv_cache_bytes, t.shape.batch_size * t.shape.final_kv_tokens) for t, r in repeats]
-        return {held_bytes / tokens for held_bytes, tokens in held if held_bytes is not None}
+        return {held_bytes / tokens for held_bytes, tokens in held if held_bytes is not None}, formula
 
 
 def _predicted(prediction: Prediction, quantity: Quantity) -> Estimate | None:

@@ -3,7 +3,6 @@
 from shapelab.claims.evidence import Estimate, Evidence, Point, Quantity, difference
 from shapelab.claims.finding import Decision, decide
 from shapelab.errors import NotEnoughMeasured
-from shapelab.theory.arithmetic import kv_bytes_per_token
 
 _FOUR = {
     "input_tokens": "input tokens",
@@ -65,10 +64,9 @@ def four_numbers(evidence: Evidence) -> Decision:
 
 def decode_slows_with_context(evidence: Evidence) -> Decision:
     slope, (a, b) = tpot_slope(evidence)
-    held = evidence.kv_bytes_per_token()
-    if not held or evidence.spec is None or evidence.dtype is None:
-        raise NotEnoughMeasured("The run did not keep the bytes of its KV cache.")
-    formula = kv_bytes_per_token(evidence.spec, evidence.dtype)
+    held, formula = evidence.kv_bytes_per_token()
+    if not held or formula is None:
+        raise NotEnoughMeasured("The run did not keep the bytes of its KV cache, or its model's numbers.")
     shown = next((value for value in held if value != formula), formula)
     return decide(
         slope.above(0) and held == {formula}, slope.value,

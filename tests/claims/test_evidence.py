@@ -1,6 +1,7 @@
 """Estimates, and what can be said of two of them; measured and predicted points answer alike."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -115,7 +116,15 @@ def test_predictions_come_from_the_machine_alone():
 
 def test_what_a_run_kept_and_what_a_machine_knows():
     run = make_run(LIKE_A_TALK)
-    assert Evidence(run).verdicts("rag") == {} and Evidence(run).kv_bytes_per_token() == set() and Evidence(run).spec is None
+    assert Evidence(run).verdicts("rag") == {} and Evidence(run).kv_bytes_per_token() == (set(), None)
     on_a_t4 = Evidence(run, T4)
-    assert set(on_a_t4.verdicts("rag")) == {"prefill", "decode"} and on_a_t4.dtype == "float16"
-    assert on_a_t4.kv_bytes_per_token() == {23040} and on_a_t4.drifted == []
+    assert set(on_a_t4.verdicts("rag")) == {"prefill", "decode"}
+    assert on_a_t4.kv_bytes_per_token() == ({23040}, 23040) and on_a_t4.drifted == []
+    assert Evidence(run, MODEL).kv_bytes_per_token() == (set(), None), "its run did not keep the model's numbers"
+
+
+def test_the_cache_is_counted_in_the_dtype_of_the_arithmetic():
+    """Weights of 8 bits leave keys and values in 16."""
+    run = make_run(LIKE_A_TALK)
+    quantized = run.environment.model_copy(update={"spec": SPEC, "weight_dtype": "int8", "compute_dtype": "float16"})
+    assert Evidence(replace(run, environment=quantized)).kv_bytes_per_token()[1] == 23040
