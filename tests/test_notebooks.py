@@ -1,5 +1,6 @@
 """The notebooks as files: executed in order, compared where they say so, clean, consistent, and solvable."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -79,6 +80,15 @@ def test_cells_are_short_and_pages_have_their_parts(path):
     titles = {title for _, title in headings}
     assert {"Exercises", "Takeaway"} <= titles
     assert "Minutes needed" in prose(notebook) and "**Next:**" in prose(notebook)
+
+
+@every_notebook
+def test_a_cell_that_draws_ends_with_the_drawing(path):
+    """Then the notebook shows the picture with its description; anything after it, or a semicolon, would hide both."""
+    for cell in code_cells(read(path)):
+        if "figures." in cell.source:
+            *_, last = ast.parse(cell.source).body
+            assert isinstance(last, ast.Expr) and ast.unparse(last).startswith("figures.") and not cell.source.endswith(";")
 
 
 @every_notebook

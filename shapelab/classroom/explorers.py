@@ -14,9 +14,9 @@ import ipywidgets as widgets
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from shapelab.classroom.figures import DECODE, OVERHEAD, PREFILL
+from shapelab.classroom.figures.colours import DECODE, OVERHEAD, PREFILL
 from shapelab.classroom.html import escape, live_or_still, short
-from shapelab.classroom.tables import html_table
+from shapelab.classroom.table import Table
 from shapelab.cost.machine_hours import machine_cost
 from shapelab.cost.price_list import load_prices, price, request_usd
 from shapelab.errors import ShapelabError
@@ -381,7 +381,7 @@ class Panel:
         self.shown = view
         self.image.value = self.picture.png(view)
         self.text.value = escape(view.text)
-        self.table.value = html_table(view.headings, view.rows)
+        self.table.value = Table(view.headings, view.rows).to_html()
 
     def __repr__(self) -> str:
         return f"{self.shown.title}. {self.shown.text}"

@@ -123,9 +123,11 @@ def test_as_records_and_as_a_table():
     decided = findings(make_run({name: times for name, times in LIKE_A_TALK.items() if name != "chat"}))
     records = json.loads(json.dumps(as_records(decided), allow_nan=False))
     assert records[0].keys() == {"id", "claim", "reported", "predicted", "measured", "verdict", "why", "value"}
-    page = claims_table(decided)._repr_html_()
+    table = claims_table(decided)
+    page = table._repr_html_()
     for part in ("not measured", "about 300 times a read token", "318 times", "no chat shape"):
         assert part in page
+    assert [row[3] for row in table.rows] == [f.verdict.replace("_", " ") for f in decided]
     assert "predicted" not in page and "predicted" in claims_table(findings(make_run(LIKE_A_TALK), machine=MODEL))._repr_html_()
 
 
