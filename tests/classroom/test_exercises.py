@@ -11,7 +11,9 @@ import torch
 
 from shapelab.classroom import exercises
 from shapelab.classroom.hints import HINTS
-from shapelab.measure import loop, metrics
+from shapelab.measure import loop
+from shapelab.model.forward import cache_argument
+from shapelab.record import metrics
 from shapelab.record.measurement import Measurement, Repeat
 from shapelab.request.shape import RAG, RequestShape
 from shapelab.theory.model_spec import ModelSpec
@@ -489,7 +491,7 @@ def test_positional_calls_are_fine():
     def by_hand(model, ids, count):
         cache, written = loop.new_cache(model, 200), []
         while len(written) < count:
-            named = {loop.cache_argument(type(model)): cache}
+            named = {cache_argument(type(model)): cache}
             written.append(model(written[-1] if written else ids, **named).logits[:, -1:].argmax(-1))
         return torch.cat(written, dim=1)
 

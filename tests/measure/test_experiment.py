@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from shapelab.errors import ShapelabError
-from shapelab.measure import experiment, metrics
+from shapelab.measure import experiment
 from shapelab.measure.clock import HostClock
 from shapelab.measure.experiment import measure_shapes, run_once, warm_up
-from shapelab.measure.loop import generate, new_cache
+from shapelab.record import metrics
 from shapelab.record.timeline import Timeline
 from shapelab.request.shape import RequestShape
 from tests.toys import ScriptedModel, ScriptedTime, scripted_lab, toy_lab
@@ -41,16 +41,6 @@ def test_one_output_token():
 def test_a_shape_run_goes_on_past_eos():
     lab, _, clock = scripted(ids=(2,))
     assert run_once(lab, RequestShape(10, 10), clock=clock).ids.tolist() == [[2] * 10]
-
-
-def test_a_run_that_may_stop_counts_what_it_wrote():
-    lab, model, clock = scripted(ids=(5, 6, 2, 7), step_ms=10)
-    ids = torch.ones(1, 10, dtype=torch.long)
-    result = generate(model, ids, 10, new_cache(model, 20), clock, stop_ids=(2, 3))
-    assert result.ids.tolist() == [[5, 6, 2]]
-    assert (result.requested_output_tokens, result.timeline.output_tokens) == (10, 3)
-    assert metrics.decode_tokens_per_s(result.timeline) == pytest.approx(100)
-    assert result.timeline.per_step_sync, "looking at ids makes the host wait, and that is said"
 
 
 @pytest.mark.parametrize("length", [1, 2, 63, 64, 65, 256])
@@ -157,17 +147,6 @@ def test_out_of_memory_while_warming_up_is_a_sentence():
 def test_repeats_below_one_are_refused():
     with pytest.raises(ShapelabError, match="repeats must be at least 1"):
         measure_shapes(toy_lab(), {"a": RequestShape(5, 3)}, repeats=0)
-
-
-def test_the_loop_reads_no_value_on_the_way(monkeypatch):
-    """No item(), tolist(), bool() or numpy() between the first and the last pass: each would make the host wait."""
-    lab, reads = toy_lab(), []
-    for name in ("item", "tolist", "__bool__", "__int__", "numpy", "cpu"):
-        real = getattr(torch.Tensor, name)
-        monkeypatch.setattr(torch.Tensor, name, lambda self, *a, _n=name, _r=real, **k: (reads.append(_n), _r(self, *a, **k))[1])
-    model, ids = lab.model, torch.ones(2, 7, dtype=torch.long)
-    generate(model, ids, 5, new_cache(model, 12), HostClock())
-    assert reads == []
 
 
 def test_peak_memory_is_the_runs_and_not_the_loaders(monkeypatch):
