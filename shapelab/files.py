@@ -16,4 +16,9 @@ def data_path(*parts: str) -> Path:
 
 def cache_dir() -> Path:
     """The folder for converted models: `SHAPELAB_CACHE`, or the system's cache folder for this user."""
-    return Path(os.environ.get("SHAPELAB_CACHE") or user_cache_path("shapelab", appauthor=False))
+    return user_path(os.environ.get("SHAPELAB_CACHE") or user_cache_path("shapelab", appauthor=False))
+
+
+def user_path(path: str | Path) -> Path:
+    """A path as a person writes it, with ~ for the home folder."""
+    return Path(path).expanduser()

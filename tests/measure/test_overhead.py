@@ -72,7 +72,7 @@ def test_kv_heads_change_the_cache_and_nothing_else(heads):
 
 
 def test_kv_heads_that_cannot_be():
-    with pytest.raises(ShapelabError, match="4 query heads cannot share 3"):
+    with pytest.raises(ShapelabError, match="4 query heads cannot share"):
         with_kv_heads(toy_lab(), 3)
     with pytest.raises(ShapelabError, match="knows no other way"):
         with_kv_heads(toy_lab("gpt2"), 2)
