@@ -14,9 +14,9 @@ import ipywidgets as widgets
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from shapelab.classroom.figures import DECODE, OVERHEAD, PREFILL
+from shapelab.classroom.figures.colours import DECODE, OVERHEAD, PREFILL
 from shapelab.classroom.html import escape, live_or_still, short
-from shapelab.classroom.tables import html_table
+from shapelab.classroom.table import Table
 from shapelab.cost.machine_hours import machine_cost
 from shapelab.cost.price_list import load_prices, price, request_usd
 from shapelab.errors import ShapelabError
@@ -68,7 +68,7 @@ def about(machine) -> str:
     """Whose numbers these are: a caption's words."""
     if isinstance(machine, LatencyModel):
         return f"predicted: {machine.environment.label}"
-    return f"computed: {machine.label} (assumed)"
+    return f"computed: {machine.label}: floor plus {machine.overhead_s * 1e3:g} ms a pass (assumed)"
 
 
 def request_view(machine, input_tokens: int, output_tokens: int, cached_tokens: int = 0, batch_size: int = 1) -> View:
@@ -187,7 +187,7 @@ def batch_view(machine, input_tokens: int, output_tokens: int, usd_per_hour: flo
 def memory(machine, shape: RequestShape) -> tuple[float | None, float | None]:
     """Bytes of a batch's KV cache at its end, and what is left beside weights and activations; None where that is not known."""
     if isinstance(machine, LatencyModel):
-        spec, dtype = machine.environment.spec, machine.environment.dtype
+        spec, dtype = machine.environment.spec, machine.environment.compute_dtype
     else:
         spec, dtype = machine.spec, machine.dtype
     if spec is None:
@@ -381,7 +381,7 @@ class Panel:
         self.shown = view
         self.image.value = self.picture.png(view)
         self.text.value = escape(view.text)
-        self.table.value = html_table(view.headings, view.rows)
+        self.table.value = Table(view.headings, view.rows).to_html()
 
     def __repr__(self) -> str:
         return f"{self.shown.title}. {self.shown.text}"

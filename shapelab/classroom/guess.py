@@ -17,7 +17,7 @@ from pydantic import BaseModel, FiniteFloat, ValidationError
 
 from shapelab.classroom import figures
 from shapelab.classroom.html import Card, escape, live_or_still, short
-from shapelab.classroom.tables import html_table
+from shapelab.classroom.table import Table
 from shapelab.errors import ShapelabError
 from shapelab.files import cache_dir
 
@@ -212,7 +212,7 @@ def journey() -> Card:
     rows = [(key[:2], e.question or key, said(e.answer, e.unit), said(e.measured, e.unit), _closeness(e)) for key, e in kept]
     numbers = [(key, e.factor) for key, e in seen if e.factor is not None]
     drawn = figures.picture(figures.factors_off(numbers, CLOSE), text) if len(numbers) > 1 else ""
-    return Card(text, f"<p>{escape(text)}</p>{drawn}{html_table(headings, rows)}")
+    return Card(text, f"<p>{escape(text)}</p>{drawn}{Table(headings, rows).to_html()}")
 
 
 def said(answer: str | float | Points | None, unit: str = "") -> str:

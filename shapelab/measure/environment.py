@@ -1,7 +1,6 @@
 """Where a measurement was made: machine, versions, threads, and what the GPU was doing."""
 
 import platform
-from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 
 import torch
@@ -9,18 +8,20 @@ import torch
 from shapelab import __version__
 from shapelab.computer import cpu_name, cpus_usable
 from shapelab.model.load import Lab
-from shapelab.record.environment import Environment, GpuState
+from shapelab.record.environment import GpuState, LocalMachine
+from shapelab.record.fields import now
 
 
-def environment(lab: Lab | None = None) -> Environment:
+def environment(lab: Lab | None = None) -> LocalMachine:
     """This machine, these versions and, when a Lab is given, its model, device and dtype."""
     device = lab.device if lab else torch.device("cpu")
-    return Environment(
+    return LocalMachine(
         device=device_name(device),
         device_kind=device.type,
         model=lab.name if lab else None,
         weights=lab.weights if lab else None,
-        dtype=lab.dtype_name if lab else None,
+        weight_dtype=lab.dtype_name if lab else None,
+        compute_dtype=lab.dtype_name if lab else None,
         attention=getattr(lab.model.config, "_attn_implementation", None) if lab else None,
         threads=torch.get_num_threads(),
         cpus_usable=cpus_usable(),
@@ -31,7 +32,7 @@ def environment(lab: Lab | None = None) -> Environment:
         python=platform.python_version(),
         shapelab=__version__,
         system=f"{platform.system()} {platform.machine()}",
-        measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        measured_at=now(),
         spec=lab.spec if lab else None,
     )
 

@@ -20,7 +20,7 @@ from shapelab.classroom.explorers import (
     request_explorer,
     request_view,
 )
-from shapelab.classroom.figures import DECODE, PREFILL
+from shapelab.classroom.figures.colours import DECODE, PREFILL
 from shapelab.cost.machine_hours import machine_cost
 from shapelab.cost.price_list import price, request_usd
 from shapelab.errors import ShapelabError

@@ -20,7 +20,7 @@ CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 
 def test_a_labs_environment():
     here = environment(toy_lab())
-    assert (here.model, here.weights, here.dtype, here.device_kind) == ("toy-llama", "random", "float64", "cpu")
+    assert (here.model, here.weights, here.weight_dtype, here.device_kind) == ("toy-llama", "random", "float64", "cpu")
     assert here.attention in ("sdpa", "eager")
     assert (here.threads, here.cpus_usable) == (torch.get_num_threads(), cpus_usable())
     assert here.device == f"{cpu_name()}, {cpus_usable():g} CPUs" and len(cpu_name()) > 2
@@ -33,7 +33,7 @@ def test_a_labs_environment():
 
 def test_without_a_lab_there_is_a_machine_and_no_model():
     here = environment()
-    assert (here.model, here.weights, here.dtype, here.attention) == (None, None, None, None)
+    assert (here.model, here.weights, here.compute_dtype, here.attention) == (None, None, None, None)
     assert here.threads >= 1 and here.device_kind == "cpu"
 
 
