@@ -187,3 +187,21 @@ def test_nothing_dangerous_in_the_source(path):
 
 def test_remote_code_is_refused_by_name_where_models_are_loaded():
     assert any("trust_remote_code=False" in path.read_text(encoding="utf-8") for path in SOURCES)
+
+
+LONGEST_FILE = 300
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_file_of_the_package_grows_too_long_to_read(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST_FILE
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_module_only_forwards(path):
+    """A package's face may hand names on; a module has something of its own."""
+    if path.name == "__init__.py":
+        return
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    own = [node for node in body if not isinstance(node, ast.Import | ast.ImportFrom | ast.Expr)]
+    assert own, "nothing but imports stands here"

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from shapelab.classroom.figures.colours import DECODE, OVERHEAD, PREFILL
 from shapelab.classroom.html import escape, live_or_still, short
-from shapelab.classroom.tables import html_table
+from shapelab.classroom.table import Table
 from shapelab.cost.machine_hours import machine_cost
 from shapelab.cost.price_list import load_prices, price, request_usd
 from shapelab.errors import ShapelabError
@@ -68,7 +68,7 @@ def about(machine) -> str:
     """Whose numbers these are: a caption's words."""
     if isinstance(machine, LatencyModel):
         return f"predicted: {machine.environment.label}"
-    return f"computed: {machine.label} (assumed)"
+    return f"computed: {machine.label}: floor plus {machine.overhead_s * 1e3:g} ms a pass (assumed)"
 
 
 def request_view(machine, input_tokens: int, output_tokens: int, cached_tokens: int = 0, batch_size: int = 1) -> View:
@@ -381,7 +381,7 @@ class Panel:
         self.shown = view
         self.image.value = self.picture.png(view)
         self.text.value = escape(view.text)
-        self.table.value = html_table(view.headings, view.rows)
+        self.table.value = Table(view.headings, view.rows).to_html()
 
     def __repr__(self) -> str:
         return f"{self.shown.title}. {self.shown.text}"

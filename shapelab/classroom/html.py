@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 from html import escape
 
-__all__ = ["Card", "bar", "escape", "live_or_still", "short"]
+__all__ = ["VERBATIM", "Card", "bar", "escape", "live_or_still", "short"]
+
+VERBATIM = "tex2jax_ignore mathjax_ignore"  # HTML classes: Jupyter must not set what stands between two dollar signs as a formula
 
 
 @dataclass(frozen=True)
 class Card:
-    """A result that reads well as text and as HTML."""
+    """A few sentences that read well as text and as HTML. For rows and columns there is `table.Table`."""
 
     text: str
     html: str
@@ -17,7 +19,7 @@ class Card:
         return self.text
 
     def _repr_html_(self) -> str:
-        return f'<div style="border-left:4px solid #949494;padding:4px 12px;max-width:56em">{self.html}</div>'
+        return f'<div class="{VERBATIM}" style="border-left:4px solid #949494;padding:4px 12px;max-width:56em">{self.html}</div>'
 
 
 def live_or_still(box, text: str, page: str) -> dict:

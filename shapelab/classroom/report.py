@@ -25,14 +25,14 @@ def report(runs: Sequence[Run]) -> str:
     parts = [
         f"<p>{len(decided)} of {len(found)} claims decided: {held} hold in these runs, {len(decided) - held} do not. "
         "A claim that does not hold is a result; its reason says why.</p>",
-        "<h2>Claims</h2>", tables.claims_table(found).html, "<h2>Measured</h2>",
+        "<h2>Claims</h2>", tables.claims_table(found).to_html(), "<h2>Measured</h2>",
     ]  # fmt: skip
     for run in runs:
         if run.measurements:
             shown = Run(run.environment, run.measurements[:SHOWN])
             parts += [
                 figures.timelines(shown).html(),
-                tables.shapes_table(run).html,
+                tables.shapes_table(run)._repr_html_(),
                 f"<p><small>{escape(_versions(run))}</small></p>",
             ]
     parts += ["<h2>Predictions</h2>", guess.journey().html]

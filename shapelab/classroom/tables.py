@@ -1,136 +1,109 @@
-"""A run as a table to read: rounded, with units, the few columns that matter."""
+"""Runs, fitted models, findings and frames as tables to read: rounded, with units, the few columns that matter."""
 
 from collections.abc import Sequence
 
 from shapelab.claims.registry import Finding
-from shapelab.classroom.html import Card, escape, short
+from shapelab.classroom.html import short
+from shapelab.classroom.table import Table, cell
 from shapelab.predict.latency import LatencyModel
+from shapelab.record.measurement import Measurement
 from shapelab.record.run import Run
 from shapelab.theory.roofline import HELPS, Verdict
 
-_COLUMNS = {
-    "in": lambda v: f"{v['input_tokens']:,}",
-    "out": lambda v: f"{v['output_tokens']:,}",
-    "TTFT s": lambda v: _show(v["ttft_s"], ".3f"),
-    "TPOT ms": lambda v: _show(v["tpot_s"], ".1f", 1e3),
-    "total s": lambda v: _show(v["total_s"], ".2f"),
-    "prefill tok/s": lambda v: _show(v["prefill_tokens_per_s"], ",.0f"),
-    "decode tok/s": lambda v: _show(v["decode_tokens_per_s"], ",.1f"),
-    "prefill share": lambda v: _show(v["prefill_share"], ".0%"),
-}
-HEADINGS = ("shape", *_COLUMNS)
+_SUMMARY = (  # heading, name in a measurement's summary, how it is written, units in one of the summary's
+    ("TTFT s", "ttft_s", ".3f", 1),
+    ("TPOT ms", "tpot_s", ".1f", 1e3),
+    ("total s", "total_s", ".2f", 1),
+    ("prefill tok/s", "prefill_tokens_per_s", ",.0f", 1),
+    ("decode tok/s", "decode_tokens_per_s", ",.1f", 1),
+    ("prefill share", "prefill_share", ".0%", 1),
+)
 
 
-def rows(run: Run) -> list[tuple[str, ...]]:
-    """One row of text a shape, in the order of HEADINGS."""
-    return [(_name(m), *(show(m.summary()) for show in _COLUMNS.values())) for m in run.measurements]
-
-
-def caption(run: Run) -> str:
-    fewest = min(len(m.repeats) for m in run.measurements)
+def shapes_table(run: Run) -> Table:
+    """One row a measured shape: TTFT, TPOT, total and rates."""
+    rows = [(_name(m), f"{m.input_tokens:,}", f"{m.output_tokens:,}", *_summary(m)) for m in run.measurements]
+    headings = ("shape", "in", "out", *(heading for heading, *_ in _SUMMARY))
+    fewest = min((len(m.repeats) for m in run.measurements), default=0)
     counted = "One repeat" if fewest == 1 else f"Medians of {fewest} repeats"
-    return f"{counted}. TTFT: time to first token. TPOT: time per output token after it. Rates over the whole batch."
+    note = f"{counted}. TTFT: time to first token. TPOT: time per output token after it. Rates over the whole batch."
+    return Table(headings, rows, f"Measured: {run.environment.label}", note if rows else "Nothing was measured.")
 
 
-def shapes_table(run: Run) -> Card:
-    """The table for a notebook."""
-    text = "\n".join("  ".join(cell.rjust(13) for cell in row) for row in (HEADINGS, *rows(run)))
-    note = f"Measured: {run.environment.label}. {caption(run)}"
-    return Card(f"{text}\n{note}", f"{html_table(HEADINGS, rows(run))}<small>{escape(note)}</small>")
+def _summary(measurement: Measurement) -> list[str | None]:
+    values = measurement.summary()
+    return [None if values[name] is None else format(values[name] * factor, form) for _, name, form, factor in _SUMMARY]
 
 
-def terms_table(model: LatencyModel) -> Card:
-    """A fitted machine as a price list."""
-    body = [
-        (phase, term, "-" if start != start else f"{start:,.0f}", microseconds(seconds), each)  # NaN: it counts from nothing on
-        for phase, term, start, seconds, each in model.to_frame().itertuples(index=False)
-    ]
-    note = (
-        f"Fitted to {model.points} shapes: {model.environment.label}. From: tokens or sequences from which on the price counts."
-    )
-    text = "\n".join("  ".join(row) for row in body)
-    return Card(f"{text}\n{note}", f"{html_table(TERMS, body)}<small>{escape(note)}</small>")
-
-
-TERMS = ("phase", "term", "from", "microseconds", "for each")
-
-
-def microseconds(seconds: float) -> str:
-    return short(seconds * 1e6)
-
-
-def regimes_table(verdicts: dict[str, Verdict], about: str) -> Card:
-    """Measured time, the two floors, the overhead, and which of them explains most; in milliseconds and per cent."""
-    headings = ("pass", "measured ms", "arithmetic ms", "bytes ms", "overhead ms", "unexplained", "verdict")
-    body = []
-    for name, v in verdicts.items():
-        times = [f"{seconds * 1e3:,.1f}" for seconds in (v.measured_s, v.compute_s, v.memory_s, v.overhead_s)]
-        shares = v.shares
-        body.append(
-            (
-                name,
-                times[0],
-                *(f"{t} ({shares[k]:.0%})" for t, k in zip(times[1:], shares, strict=True)),
-                f"{v.unexplained:.0%}",
-                f"{v.regime}-bound{'' if v.clear else ', not clearly'}",
-            )
-        )
-    notes = [f"{name}: {note}" for name, v in verdicts.items() for note in v.notes]
-    notes += [
-        f"What helps where it is {regime}-bound: {HELPS[regime]}" for regime in sorted({v.regime for v in verdicts.values()})
-    ]
-    note = f"Measured: {about}. Arithmetic and bytes: alone, at this machine's ceilings. Not clearly: more is unexplained than the verdict explains. {' '.join(notes)}".strip()
-    text = "\n".join("  ".join(row) for row in (headings, *body))
-    return Card(f"{text}\n{note}", f"{html_table(headings, body)}<small>{escape(note)}</small>")
-
-
-def claims_table(found: Sequence[Finding]) -> Card:
-    """The findings as a table for a notebook: reported, measured here, verdict, why."""
-    headings = ["claim", "reported (TinyLlama 1.1B, T4)", "predicted", "measured here", "verdict", "why"]
-    body = [[f"{f.id}. {f.claim}", f.reported, f.predicted, f.measured, f.verdict.replace("_", " "), f.why] for f in found]
-    if all(f.predicted == "-" for f in found):
-        headings.remove("predicted")
-        body = [row[:2] + row[3:] for row in body]
-    return Card("\n".join(f"{f.id} {f.verdict}: {f.measured}. {f.why}" for f in found), html_table(headings, body))
-
-
-def frame_table(frame, note: str, formats: dict[str, str] | None = None) -> Card:
-    """A pandas frame as a table to read, with a sentence under it. formats: how to write a column, as for format()."""
-    shown = [[_cell(value, (formats or {}).get(name, "")) for name, value in row.items()] for row in frame.to_dict("records")]
-    text = "\n".join("  ".join(row) for row in [list(map(str, frame.columns)), *shown])
-    return Card(f"{text}\n{note}", f"{html_table(frame.columns, shown)}<small>{escape(note)}</small>")
-
-
-def _cell(value, form: str) -> str:
-    if value is None or value != value:  # NaN
-        return "-"
-    return format(value, form) if form and not isinstance(value, str) else str(value)
-
-
-def facts(values: dict) -> Card:
-    """Named values, one a line; numbers with the digits that matter."""
-    lines = [(key.replace("_", " "), _fact(value)) for key, value in values.items()]
-    return Card("\n".join(f"{key}: {value}" for key, value in lines), html_table(("what", "value"), lines))
-
-
-def _fact(value) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {_fact(inner)}" for key, inner in value.items())
-    return f"{value:,.4g}" if isinstance(value, float) else "-" if value is None else str(value)
-
-
-def html_table(headings, body) -> str:
-    """An HTML table, every cell escaped."""
-    head = "".join(f'<th scope="col" style="text-align:left">{escape(str(cell))}</th>' for cell in headings)
-    lines = ("".join(f'<td style="text-align:left;vertical-align:top">{escape(str(cell))}</td>' for cell in row) for row in body)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(f'<tr>{line}</tr>' for line in lines)}</tbody></table>"
-
-
-def _name(measurement) -> str:
+def _name(measurement: Measurement) -> str:
+    """A measurement's name, with its shape where the two columns of tokens do not tell it."""
     plain = measurement.batch_size == 1 and not measurement.cached_tokens
     same = measurement.name == str(measurement.shape)
     return measurement.name if plain or same else f"{measurement.name} ({measurement.shape})"
 
 
-def _show(value: float | None, form: str, factor: float = 1) -> str:
-    return "-" if value is None else format(value * factor, form)
+def terms_table(model: LatencyModel) -> Table:
+    """A fitted machine as a price list: what each pass, token and sequence costs, in microseconds."""
+    rows = [
+        (phase, term, None if start != start else f"{start:,.0f}", short(seconds * 1e6), each)  # NaN: the term counts from 0 on
+        for phase, term, start, seconds, each in model.to_frame().itertuples(index=False)
+    ]
+    return Table(
+        ("phase", "term", "from", "microseconds", "for each"), rows, f"Fitted to {model.points} shapes: {model.environment.label}",
+        "From: tokens or sequences from which on the price counts.",
+    )  # fmt: skip
+
+
+def regimes_table(verdicts: dict[str, Verdict], about: str) -> Table:
+    """Measured time, the two floors, the overhead, and which of them explains most; in milliseconds and per cent."""
+    rows = []
+    for name, v in verdicts.items():
+        parts = zip((v.compute_s, v.memory_s, v.overhead_s), v.shares.values(), strict=True)
+        explained = [f"{seconds * 1e3:,.1f} ({share:.0%})" for seconds, share in parts]
+        regime = f"{v.regime}-bound{'' if v.clear else ', not clearly'}"
+        rows.append((name, f"{v.measured_s * 1e3:,.1f}", *explained, f"{v.unexplained:.0%}", regime))
+    notes = [
+        "Arithmetic and bytes: alone, at this machine's ceilings. Not clearly: more is unexplained than the verdict explains."
+    ]
+    notes += [f"{name}: {note}" for name, v in verdicts.items() for note in v.notes]
+    notes += [f"If {regime}-bound, what helps: {HELPS[regime]}" for regime in sorted({v.regime for v in verdicts.values()})]
+    headings = ("pass", "measured ms", "arithmetic ms", "bytes ms", "overhead ms", "unexplained", "verdict")
+    return Table(headings, rows, f"Measured: {about}", " ".join(notes), frozenset(range(1, 6)))
+
+
+def claims_table(findings: Sequence[Finding]) -> Table:
+    """What was reported, what was predicted and measured here, the verdict, and why."""
+    columns = {
+        "claim": [f"{f.id}. {f.claim}" for f in findings],
+        "reported (TinyLlama 1.1B, T4)": [f.reported for f in findings],
+        "predicted": [f.predicted for f in findings],
+        "measured here": [f.measured for f in findings],
+        "verdict": [f.verdict.replace("_", " ") for f in findings],
+        "why": [f.why for f in findings],
+    }
+    if all(f.predicted == "-" for f in findings):
+        del columns["predicted"]
+    return Table(tuple(columns), tuple(zip(*columns.values(), strict=True)), numbers=frozenset())
+
+
+def frame_table(frame, note: str, formats: dict[str, str] | None = None) -> Table:
+    """A pandas frame as a table to read, with a sentence under it. formats: how to write a column, as for format()."""
+    forms = [(formats or {}).get(name, "") for name in frame.columns]
+    rows = [[_written(value, form) for value, form in zip(row, forms, strict=True)] for row in frame.itertuples(index=False)]
+    return Table(frame.columns, rows, note=note)
+
+
+def _written(value, form: str) -> str:
+    text = cell(value)
+    return text if not form or isinstance(value, str) or text == "-" else format(value, form)
+
+
+def facts(values: dict) -> Table:
+    """Named values, one a line; numbers with the digits that matter."""
+    return Table(("", ""), [(name.replace("_", " "), _fact(value)) for name, value in values.items()], numbers=frozenset())
+
+
+def _fact(value) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_fact(inner)}" for name, inner in value.items())
+    return f"{value:,.4g}" if isinstance(value, float) and value == value else cell(value)

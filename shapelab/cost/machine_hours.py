@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from shapelab.errors import ShapelabError
-from shapelab.predict.latency import LatencyModel
+from shapelab.errors import BadArgument
+from shapelab.predict.machine import Machine
 from shapelab.request.shape import RequestShape
 
 
@@ -28,19 +28,20 @@ class MachineCost:
         return None if output is None else output / self.usd_per_million_input_tokens
 
 
-def machine_cost(model: LatencyModel, shape: RequestShape, usd_per_hour: float, utilisation: float = 1.0) -> MachineCost:
+def machine_cost(machine: Machine, shape: RequestShape, usd_per_hour: float, utilisation: float = 1.0) -> MachineCost:
     """USD from time: the batch's seconds, shared by its B requests, at a price an hour.
 
     usd_per_hour  of the whole machine
-    utilisation   share of the paid hours in which it works, above 0 to 1: idle hours are paid by the requests there are
+    utilisation   share of the paid hours in which it works, above 0 to 1: the requests pay for the idle hours, too
 
-    Taken is static batching of equal requests; engines that mix prefill and decode share a little more.
+    The batch is static: equal requests start and end together. Engines that mix prefill and decode share a little more.
+    Raises BadArgument, and whatever the machine says of a shape that it cannot predict.
     """
     if not 0 <= usd_per_hour < float("inf"):
-        raise ShapelabError(f"usd_per_hour must be a number of at least 0, not {usd_per_hour}.")
+        raise BadArgument(f"usd_per_hour must be a number of at least 0, not {usd_per_hour}.", "usd_per_hour")
     if not 0 < utilisation <= 1:
-        raise ShapelabError(f"utilisation is a share of the hours, above 0 and up to 1, not {utilisation}.")
-    expected = model.predict(shape)
+        raise BadArgument(f"utilisation is a share of the hours, above 0 and up to 1, not {utilisation}.", "utilisation")
+    expected = machine.predict(shape)
     usd_per_s = usd_per_hour / 3600 / utilisation
     prefill, decode = expected.ttft_s * usd_per_s, (expected.total_s - expected.ttft_s) * usd_per_s
     return MachineCost(

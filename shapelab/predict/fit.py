@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from scipy.optimize import nnls
 
-from shapelab.errors import ShapelabError
+from shapelab.errors import NotEnoughMeasured
 from shapelab.record import metrics
 from shapelab.record.measurement import Measurement
 from shapelab.request.shape import RequestShape
@@ -41,7 +41,7 @@ class Pieces(BaseModel):
     @model_validator(mode="after")
     def _in_order(self):
         if len(self.start) != len(self.slope) or any(b <= a for a, b in zip(self.start, self.start[1:], strict=False)):
-            raise ValueError("starts and slopes must be as many, and starts must rise")
+            raise ValueError("`start` and `slope` need equal length; `start` must increase")
         return self
 
     def __call__(self, x: float) -> float:
@@ -123,32 +123,32 @@ def relative_nnls(columns: dict, seconds: Sequence[float]) -> dict:
     scale[scale == 0] = 1.0  # a term that no point shows stays 0
     weight = np.ones(len(seconds))
     for _ in range(10):
-        found, _ = nnls(matrix / scale * weight[:, None], weight)
-        error = matrix / scale @ found - 1
+        solution, _ = nnls(matrix / scale * weight[:, None], weight)
+        error = matrix / scale @ solution - 1
         weight = (1 + (error / OUTLIER) ** 2) ** -0.25  # squared, it is soft L1's weight
-    return {name: float(value) for name, value in zip(columns, found / scale, strict=True)}
+    return {name: float(value) for name, value in zip(columns, solution / scale, strict=True)}
 
 
 def check_points(measurements: Sequence[Measurement]):
-    """Raise ShapelabError when these points cannot tell the terms apart."""
+    """Raise NotEnoughMeasured when these points cannot tell the terms apart."""
     decoded = [m.shape for m in measurements if m.median(metrics.tpot_s)]
-    advice = "`shapelab sweep --plan quick --out FILE` measures points that are enough."
+    advice = "`shapelab sweep --plan quick --out FILE` measures enough."
     if len(decoded) < LEAST_POINTS:
-        raise ShapelabError(
-            f"{len(decoded)} shapes with 2 or more output tokens are too few to fit a latency model; at least {LEAST_POINTS} "
-            f"different ones are needed. {advice}"
+        raise NotEnoughMeasured(
+            f"{len(decoded)} shapes with 2 or more output tokens are too few to fit a latency model; it takes at least "
+            f"{LEAST_POINTS} different ones. {advice}"
         )
     if any(not m.median(metrics.ttft_s) for m in measurements):
-        raise ShapelabError("A TTFT of 0 s was measured: the clock stood still, and nothing can be fitted to that.")
+        raise NotEnoughMeasured("One shape has a TTFT of 0 s: the clock stood still. Leave that shape out, or measure it again.")
     tokens = {shape.prefill_tokens for shape in decoded}
     if len(tokens) < 3 or max(tokens) < 4 * min(tokens):
-        raise ShapelabError(
-            "The input lengths are too much alike to tell the fixed cost of a pass from the cost of a token: at least 3 are "
-            f"needed, the longest 4 times the shortest or more. {advice}"
+        raise NotEnoughMeasured(
+            "The input lengths are too much alike to tell the fixed cost of a pass from the cost of a token. Measure at least "
+            f"3 lengths, the longest at least 4 times the shortest. {advice}"
         )
     contexts = [shape.mean_decode_context for shape in decoded]
     if max(contexts) < 2 * min(contexts):
-        raise ShapelabError(
+        raise NotEnoughMeasured(
             f"The contexts (prompt and answer) are too much alike, {min(contexts):.0f} to {max(contexts):.0f} tokens, to tell the "
             f"cost of a step from the cost of context. {advice}"
         )

@@ -2,15 +2,14 @@
 
 import json
 import math
-import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from shapelab.errors import ShapelabError
+from shapelab.errors import BadFile, NotEnoughMeasured
+from shapelab.files import user_path, write_text_atomically
 from shapelab.predict.fit import (
     LEAST_POINTS,
     DecodeTerms,
@@ -20,6 +19,7 @@ from shapelab.predict.fit import (
     fit_decode,
     fit_prefill,
 )
+from shapelab.predict.machine import Prediction
 from shapelab.record import metrics
 from shapelab.record.environment import Environment
 from shapelab.record.machine_ceilings import Limits
@@ -27,6 +27,7 @@ from shapelab.record.measurement import Measurement
 from shapelab.record.run import Run
 from shapelab.request.shape import RequestShape
 from shapelab.theory import roofline
+from shapelab.theory.model_spec import ModelSpec
 
 SCHEMA_VERSION = 1
 CONFIDENCE = 0.9
@@ -34,34 +35,15 @@ LARGEST_FILE = 1_000_000  # characters; a model takes some thousand
 _ERROR_LIMIT = 10.0  # as a logarithm: a factor of 22,000, which is to say that nothing is known
 
 
-@dataclass(frozen=True)
-class Prediction:
-    """What a shape should take. `extrapolates` says in what it lies beyond the measured points; empty when in nothing.
-
-    Intervals are meant to hold 90 % of measured values, on a machine as steady as it was while the run was measured.
-    """
-
-    shape: RequestShape
-    ttft_s: float
-    tpot_s: float | None
-    total_s: float
-    ttft_interval_s: tuple[float, float]
-    tpot_interval_s: tuple[float, float] | None
-    total_interval_s: tuple[float, float]
-    extrapolates: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        low, high = self.total_interval_s
-        tpot = "" if self.tpot_s is None else f", TPOT {self.tpot_s * 1e3:.1f} ms"
-        beyond = f"; extrapolates: {', '.join(self.extrapolates)}" if self.extrapolates else ""
-        return f"<predicted {self.shape}: TTFT {self.ttft_s:.3f} s{tpot}, total {self.total_s:.2f} s ({low:.2f} to {high:.2f}){beyond}>"
-
-
 class LatencyModel(BaseModel):
-    """Terms fitted to a run, the range they were fitted in, and how far such fits were off on points they had not seen."""
+    """Terms fitted to a run, the range they were fitted in, and how far such fits were off on points they had not seen.
+
+    It is a Machine (see predict.machine): the one that the run was measured on.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     schema_version: Literal[1] = SCHEMA_VERSION
+    kind: Literal["measured", "recorded"] = "measured"
     environment: Environment
     points: Annotated[int, Field(ge=LEAST_POINTS, le=10**6)]
     prefill: PrefillTerms
@@ -85,12 +67,16 @@ class LatencyModel(BaseModel):
         return ranges
 
     @classmethod
-    def fit(cls, run: Run) -> "LatencyModel":
-        """Fit to every measured shape of a run. Raises ShapelabError when there are too few points or they are too much alike."""
+    def fit(cls, run: Run, kind: Literal["measured", "recorded"] = "measured") -> "LatencyModel":
+        """Fit to every measured shape of a run. `kind`: recorded for a run that somebody else measured.
+
+        Raises NotEnoughMeasured when there are too few shapes, or they are too much alike.
+        """
         points = run.measurements
         check_points(points)
         ttft_error, tpot_error = _errors_on_unseen_points(points)
         return cls(
+            kind=kind,
             environment=run.environment,
             points=len(points),
             prefill=fit_prefill(points),
@@ -104,13 +90,11 @@ class LatencyModel(BaseModel):
     def predict(self, shape: RequestShape) -> Prediction:
         """TTFT, TPOT (its mean over this request's decode) and total of a shape.
 
-        Raises ShapelabError for a batch size when the run had only another one: nothing measured says what a batch does.
+        Raises NotEnoughMeasured for a batch size when the run had only another one: nothing measured says what a batch does.
         """
-        self._refuse_unknown_batch(shape.batch_size)
+        ttft, steps = self.prefill_s(shape), shape.decode_steps
+        tpot = self.step_s(shape.mean_decode_context, shape.batch_size) if steps else None
         beyond, widen = _beyond(self.measured, shape)
-        ttft = self.prefill.seconds(shape)
-        steps = shape.decode_steps
-        tpot = self.decode.seconds(shape.mean_decode_context, shape.batch_size) if steps else None
         ttft_ends = _ends(ttft, self.ttft_error * widen)
         tpot_ends = _ends(tpot, self.tpot_error * widen) if steps else None
         return Prediction(
@@ -118,18 +102,44 @@ class LatencyModel(BaseModel):
             tuple(a + steps * b for a, b in zip(ttft_ends, tpot_ends or (0, 0), strict=True)), beyond,
         )  # fmt: skip
 
-    def verdicts(self, shape: RequestShape) -> dict[str, roofline.Verdict]:
-        """What the predicted passes wait for; empty where the machine's limits or the model's numbers were not kept."""
-        spec, limits = self.environment.spec, self.limits
-        if spec is None or limits is None:
-            return {}
-        p, dtype = self.predict(shape), self.environment.dtype
-        return roofline.verdicts(spec, shape, p.ttft_s, p.tpot_s, limits.device, dtype, limits.overhead_s)
+    def prefill_s(self, shape: RequestShape) -> float:
+        """Seconds of a shape's prefill."""
+        self._refuse_unknown_batch(shape.batch_size)
+        return self.prefill.seconds(shape)
 
     def step_s(self, context_tokens: float, batch_size: int = 1) -> float:
         """Seconds of one decode step at a context (the new token included): TPOT as a function of context."""
         self._refuse_unknown_batch(batch_size)
         return self.decode.seconds(context_tokens, batch_size)
+
+    def verdicts(self, shape: RequestShape) -> dict[str, roofline.Verdict]:
+        """What the predicted passes wait for; empty unless the run kept the machine's limits and the model's numbers."""
+        if self.spec is None or self.limits is None:
+            return {}
+        p, limits = self.predict(shape), self.limits
+        return roofline.verdicts(self.spec, shape, p.ttft_s, p.tpot_s, limits.device, self.dtype, limits.overhead_s)
+
+    @property
+    def label(self) -> str:
+        return self.environment.label
+
+    @property
+    def spec(self) -> ModelSpec | None:
+        return self.environment.spec
+
+    @property
+    def dtype(self) -> str | None:
+        return self.environment.dtype
+
+    @property
+    def usable_bytes(self) -> None:
+        """A run does not say how much memory its machine has."""
+        return None
+
+    @property
+    def assumption(self) -> str:
+        """Nothing is assumed: every term was fitted to measured points."""
+        return ""
 
     def against(self, run: Run):
         """A pandas frame, one row a shape of a run: predicted beside measured, and the error as a share of the measured."""
@@ -178,39 +188,35 @@ class LatencyModel(BaseModel):
     __str__ = __repr__
 
     def save(self, path: str | Path) -> Path:
-        """Write the model as JSON. Raises ShapelabError when the file cannot be written."""
-        path = Path(path)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            half = path.with_name(path.name + ".part")
-            half.write_text(json.dumps(self.model_dump(), indent=2, allow_nan=False) + "\n", encoding="utf-8")
-            os.replace(half, path)
-        except OSError as error:
-            raise ShapelabError(f"The model cannot be written to {path} ({error.strerror}). Choose another file.") from error
+        """Write the model as JSON, and return where. Raises CannotWrite."""
+        path = user_path(path)
+        write_text_atomically(path, json.dumps(self.model_dump(), indent=2, allow_nan=False) + "\n")
         return path
 
     @classmethod
     def load(cls, path: str | Path) -> "LatencyModel":
-        """Read and check a model. Raises ShapelabError naming the file and what is wrong with it."""
+        """Read and check a model. Raises BadFile naming the file and what is wrong with it."""
+        path = user_path(path)
         try:
-            with Path(path).open(encoding="utf-8") as file:
+            with path.open(encoding="utf-8") as file:
                 text = file.read(LARGEST_FILE + 1)
-            if len(text) > LARGEST_FILE:
-                raise ShapelabError(f"{path} is longer than {LARGEST_FILE:,} characters. This is not a latency model.")
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadFile(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
+        if len(text) > LARGEST_FILE:
+            raise BadFile(f"{path} is longer than {LARGEST_FILE:,} characters. This is not a latency model.")
+        try:
             return cls.model_validate_json(text)
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))[:80] or "the file"
-            raise ShapelabError(f"{path} is not a latency model: {where}: {first['msg'][:120]}.") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise ShapelabError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
+            raise BadFile(f"{path} is not a latency model: {where}: {first['msg'][:120]}.") from None
 
     def _refuse_unknown_batch(self, batch_size: int):
         low, high = self.measured["batch size"]
         if low == high != batch_size:
-            raise ShapelabError(
-                f"This run measured batch size {low:.0f} only, so nothing is known about {batch_size}. Measure two batch sizes "
-                "or more: `shapelab sweep --batch 1,4,16`."
+            raise NotEnoughMeasured(
+                f"This run measured batch size {low:.0f} only, so it says nothing about {batch_size}. Measure at least two batch "
+                "sizes: `shapelab sweep --batch 1,4,16`."
             )
 
 
@@ -238,9 +244,9 @@ def _apart(measured: float, predicted: float) -> float:
 
 def _quantile(errors: list[float]) -> float:
     if len(errors) < 3:
-        raise ShapelabError(
-            "Too few points lie between others, so how well they can be predicted is not known. Measure more shapes between "
-            "the smallest and the largest: `shapelab sweep --plan quick --out FILE`."
+        raise NotEnoughMeasured(
+            "Too few shapes lie between others, so nobody can tell how well the fit predicts. Measure more shapes between the "
+            "smallest and the largest: `shapelab sweep --plan quick --out FILE`."
         )
     return min(_ERROR_LIMIT, sorted(errors)[min(len(errors), math.ceil(CONFIDENCE * (len(errors) + 1))) - 1])
 
@@ -268,16 +274,16 @@ def _beyond(ranges: dict[str, tuple[float, float]], shape: RequestShape) -> tupl
 
     Fewer tokens of context than measured are no extrapolation to speak of: those terms are straight lines.
     """
-    said, widen = [], 1.0
+    beyond, widen = [], 1.0
     for name, value in _extent(shape).items():
         low, high = ranges[name]
         if value > high:
-            said.append(f"{value:,.0f} {name}, measured up to {high:,.0f}")
+            beyond.append(f"{value:,.0f} {name}, measured up to {high:,.0f}")
             widen = max(widen, 1 + math.log2(value / high) if high else 2.0)
         elif value < low and name in ("batch size", "tokens in the prefill"):
-            said.append(f"{value:,.0f} {name}, measured from {low:,.0f}")
+            beyond.append(f"{value:,.0f} {name}, measured from {low:,.0f}")
             widen = max(widen, 1 + math.log2(low / value))
-    return tuple(said), widen
+    return tuple(beyond), widen
 
 
 def _ends(seconds: float, error: float) -> tuple[float, float]:

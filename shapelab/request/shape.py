@@ -134,11 +134,13 @@ def grid(inputs: str, outputs: str, batches: str = "1", cached: str = "0") -> li
     return [RequestShape(s, n, b, c) for c, s, n, b in itertools.product(*columns)]
 
 
-_GRID_NAMES = ("--cached", "--input", "--output", "--batch")
+_GRID_NAMES = ("cached_tokens", "input_tokens", "output_tokens", "batch_size")
 
 
 def _numbers(text: str, name: str) -> list[int]:
     try:
         return [int(word) for word in text.split(",")]
     except ValueError:
-        raise ShapelabError(f"{name} takes whole numbers with commas between, such as 64,256; {text!r} is not that.") from None
+        raise BadArgument(
+            f"{name} takes whole numbers with commas between, such as 64,256; {text!r} is not that.", name
+        ) from None

