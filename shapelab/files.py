@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -39,6 +40,30 @@ def write_text_atomically(path: Path, text: str) -> None:
         os.replace(half, target)
     except OSError as error:
         raise CannotWrite(f"{path} cannot be written ({error.strerror}). Choose another file.") from error
+
+
+@contextmanager
+def locked(path: str | Path, wait_s: float = 10.0) -> Iterator[None]:
+    """Inside, no other process or thread that asks for this lock writes the file. Raises CannotWrite after waiting for so long.
+
+    A thread that holds it may ask again. The lock is a hidden file beside it, which stays: if it were removed, two processes
+    could hold two locks of one name.
+    """
+    from filelock import FileLock, Timeout  # here and not above: most of who imports this module locks nothing
+
+    target = Path(os.path.realpath(user_path(path)))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(target.with_name(f".{target.name}.lock"), is_singleton=True)
+        lock.acquire(timeout=wait_s)
+    except Timeout:
+        raise CannotWrite(f"Another process is writing {path}. Wait until it ends, or choose another file.") from None
+    except OSError as error:
+        raise CannotWrite(f"{path} cannot be written ({error.strerror or error}). Choose another file.") from error
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 @contextmanager
