@@ -4,16 +4,13 @@ import ast
 import re
 import subprocess
 import sys
-from pathlib import Path
 from statistics import median
 
 import nbformat
-import pytest
 
-FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
-NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+from tests.notebooks import FOLDER, NOTEBOOKS, code_cells, every_notebook, exercises_of, read, solved
+
 MARKER = "# NBVAL_CHECK_OUTPUT"
-SOLUTION = re.compile(r"<details><summary>Solution</summary>.*?```python\n(.*?)```", re.DOTALL)
 
 # The answers are checked here, not the timings: one repeat and no warm-up are enough. nbval runs the notebooks as they are.
 MEASURE_ONCE = """
@@ -28,19 +25,8 @@ experiment.sweep = functools.wraps(experiment.sweep)(
 """
 
 
-def read(path):
-    return nbformat.read(path, as_version=4)
-
-
-def code_cells(notebook):
-    return [cell for cell in notebook.cells if cell.cell_type == "code"]
-
-
 def prose(notebook):
     return "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-
-
-every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
 def test_there_are_notebooks_and_they_start_alike():
@@ -118,24 +104,6 @@ def test_measured_shapes_fit_the_smallest_default_context(path):
         if "RequestShape(" in cell.source and MARKER not in cell.source:
             numbers = [int(number) for number in re.findall(r"(?<![\w.])\d{3,}(?![\w.])", cell.source)]
             assert max(numbers, default=0) <= 1960, f"with what is read and written besides, this may be too long: {cell.source}"
-
-
-def exercises_of(notebook):
-    """(position of the exercise's cell, solution) for every exercise."""
-    cells = notebook.cells
-    for number, cell in enumerate(cells):
-        if cell.cell_type == "code" and "exercises.check_" in cell.source:
-            solution = SOLUTION.search(cells[number + 1].source)
-            assert solution, f"no folded solution after: {cell.source}"
-            yield number, solution.group(1)
-
-
-def solved(source: str, solution: str) -> str:
-    """The exercise's cell with its stub replaced by the solution."""
-    if "def my_" in source:
-        rest = source[source.index("\n\n\n") :]
-        return solution + rest
-    return re.sub(r"^\w+ = \.\.\.$", lambda _: solution.rstrip(), source, count=1, flags=re.MULTILINE)
 
 
 @every_notebook

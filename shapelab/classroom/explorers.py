@@ -187,7 +187,7 @@ def batch_view(machine, input_tokens: int, output_tokens: int, usd_per_hour: flo
 def memory(machine, shape: RequestShape) -> tuple[float | None, float | None]:
     """Bytes of a batch's KV cache at its end, and what is left beside weights and activations; None where that is not known."""
     if isinstance(machine, LatencyModel):
-        spec, dtype = machine.environment.spec, machine.environment.dtype
+        spec, dtype = machine.environment.spec, machine.environment.compute_dtype
     else:
         spec, dtype = machine.spec, machine.dtype
     if spec is None:

@@ -58,5 +58,4 @@ def write_report(runs: Sequence[Run], out: str | Path) -> Path:
 
 
 def _versions(run: Run) -> str:
-    e = run.environment
-    return f"torch {e.torch}, transformers {e.transformers}, Python {e.python}, shapelab {e.shapelab}, {e.threads} threads; measured {e.measured_at}"
+    return f"{run.environment.versions}; measured {run.environment.measured_at}"

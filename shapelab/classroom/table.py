@@ -14,6 +14,7 @@ from shapelab.classroom.html import VERBATIM, escape
 
 _NUMBER = re.compile(r"[-+]?(\d[\d,]*(\.\d+)?(e[-+]?\d+)?|inf)( ?%| [A-Za-z]{1,3})?")  # with its unit: 5 %, 1.1 GB
 _UNSHOWABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # control characters and halves of a character
+_NAME = 24  # columns of a first cell that is not wrapped
 _WIDEST = 160  # columns of the text; wider tables wrap inside their cells
 
 
@@ -61,8 +62,9 @@ class Table:
         for place, heading in enumerate(self.headings):
             right = place in self.numbers
             longest = max((cell_len(row[place]) for row in self.rows), default=0)
-            least = longest if right else min(longest, 24) if place == 0 else None  # numbers and most names stay in one line
-            table.add_column(Text(heading), justify="right" if right else "left", overflow="fold", min_width=least)
+            whole = right or (place == 0 and longest <= _NAME)  # its cells stay in one line: what is wide elsewhere wraps first
+            width = max(longest, 1, *map(cell_len, heading.split())) if whole else None
+            table.add_column(Text(heading), justify="right" if right else "left", overflow="fold", width=width)
         for row in self.rows:
             table.add_row(*map(Text, row))
         return table
