@@ -7,7 +7,6 @@ import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import geometric_mean
 
@@ -15,6 +14,7 @@ from pydantic import BaseModel, FiniteFloat, TypeAdapter, ValidationError
 
 from shapelab.errors import BadArgument, BadFile, CannotWrite
 from shapelab.files import cache_dir, locked, user_path, write_text_atomically
+from shapelab.record.fields import now
 
 CLOSE = 1.5  # a number or a curve within this factor counts as close
 Points = list[tuple[FiniteFloat, FiniteFloat]]
@@ -60,7 +60,7 @@ def commit(key: str, answer: Answer, question: str = "", unit: str = ""):
     Raises BadArgument for that key or for an answer that is no prediction, CannotWrite, and BadFile when the file is damaged.
     """
     try:
-        entry = Prediction(answer=answer, at=datetime.now(UTC).isoformat(timespec="seconds"), question=question, unit=unit)
+        entry = Prediction(answer=answer, at=now(), question=question, unit=unit)
     except ValidationError:
         raise BadArgument(f"A prediction is a text, a number or a list of points; {answer!r} is none.", "answer") from None
     with _changes() as predictions:
