@@ -21,7 +21,7 @@ def report(runs: Sequence[Run]) -> str:
     if not any(run.measurements for run in runs):
         raise ShapelabError("There is nothing to report yet. `shapelab run` measures three shapes.")
     found = claims.all_findings(runs)
-    decided = [f for f in found if f.verdict != "not_measured"]
+    decided = [f for f in found if f.decided]
     held = sum(f.verdict == "holds" for f in decided)
     parts = [
         f"<p>{len(decided)} of {len(found)} claims decided: {held} hold in these runs, {len(decided) - held} do not. "
