@@ -55,14 +55,14 @@ def test_the_model_sees_exactly_s_tokens(length):
 
 def test_prompts_of_the_wrong_length_are_refused():
     lab, model, _ = scripted()
-    with pytest.raises(ShapelabError, match="needs 2 x 10"):
+    with pytest.raises(BadArgument):
         run_once(lab, RequestShape(10, 2, 2), [[1] * 10, [1] * 9])
     assert model.passes == []
 
 
 def test_too_long_is_refused_before_anything_runs():
     lab, model, _ = scripted()
-    with pytest.raises(ShapelabError, match=r"512.*Shorten it by 1 token"):
+    with pytest.raises(ShapelabError):
         measure_shapes(lab, {"ok": RequestShape(5, 2), "long": RequestShape(400, 13, cached_tokens=100)}, progress=False)
     assert model.passes == []
     lab.check(RequestShape(400, 12, cached_tokens=100))
