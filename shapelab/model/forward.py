@@ -11,8 +11,8 @@ import torch
 def forward(model, ids, cache, logits_to_keep: int | torch.Tensor = 1, **more) -> torch.Tensor:
     """One pass through the model.   ids (B, T), cache grows by T  ->  logits (B, kept, V)
 
-    logits_to_keep  how many of the last positions get logits, or a tensor of positions. The logits of a whole prompt would
-                    take more memory than its keys and values.
+    logits_to_keep  how many of the last positions get logits, or a tensor of positions. Only the last one is needed to go on,
+                    and a whole prompt's logits, V numbers a token, can fill the memory.
     more            attention_mask and position_ids, where rows are padded or packed
     """
     named_cache = {cache_argument(type(model)): cache}

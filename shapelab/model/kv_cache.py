@@ -14,9 +14,9 @@ class PreallocatedLayer(DynamicLayer):
     """Keys and values of one layer, (B, K, capacity, d), written in place.
 
     The usual growing cache copies all it holds at every step (torch.cat). Here a step writes one position, and attention
-    gets `keys` and `values`, views of the part that is filled. Their length is the only length there is, so transformers'
-    own `crop` works as it stands. Where transformers replaces the views (rows chosen, repeated, moved to the host), the next
-    step moves them into buffers of their own.
+    gets `keys` and `values`, views of the part that is filled. Their length is the only length there is, so nothing can go
+    stale: `crop` shortens the views, and where transformers replaces them (rows chosen, repeated, moved to the host) the
+    next step moves them into buffers of their own.
     """
 
     def __init__(self, capacity: int):
@@ -44,6 +44,14 @@ class PreallocatedLayer(DynamicLayer):
         self.keys, self.values = self.key_buffer[:, :, :end], self.value_buffer[:, :, :end]
         return self.keys, self.values
 
+    def crop(self, tokens: int):
+        """Forget the newest tokens: crop(-3) forgets three. Above 0 it is transformers' to refuse, or before 5.x a length to keep."""
+        if tokens > 0:
+            super().crop(tokens)
+        elif self.keys is not None:
+            end = max(0, self.keys.shape[-2] + tokens)
+            self.keys, self.values = self.keys[:, :, :end], self.values[:, :, :end]
+
     def reset(self):
         """Forget everything, buffers included: the next batch may have another number of rows."""
         self.keys = self.values = self.key_buffer = self.value_buffer = None
@@ -54,9 +62,10 @@ class PreallocatedLayer(DynamicLayer):
         self.key_buffer = self.value_buffer = None  # they would stay on the device
 
     def _move_into_buffers(self, key_states, value_states, length: int):
-        self.key_buffer, self.value_buffer = (
-            states.new_empty(*states.shape[:2], self.capacity, states.shape[-1]) for states in (key_states, value_states)
-        )
+        with torch.inference_mode(False):  # a tensor made in inference mode could not be written outside of it
+            self.key_buffer, self.value_buffer = (
+                states.new_empty(*states.shape[:2], self.capacity, states.shape[-1]) for states in (key_states, value_states)
+            )
         if length:
             self.key_buffer[:, :, :length] = self.keys
             self.value_buffer[:, :, :length] = self.values
