@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 
-from shapelab.errors import ShapelabError
+from shapelab.errors import DoesNotFit, ShapelabError
 from shapelab.request.shape import RequestShape, whole
 from shapelab.theory import arithmetic
 from shapelab.theory.model_spec import ModelSpec
@@ -46,7 +46,7 @@ def plan_kv(
                     answer will end; None: the model's context. Paged allocation takes blocks of 16 tokens as they are needed.
     prefill_tokens  tokens that one pass processes at most, for the activations; None: the shape's prompt
 
-    The batch size of the shape is not looked at: it is what is asked. Raises ShapelabError when not even the weights fit.
+    The batch size of the shape is not looked at: it is what is asked. Raises DoesNotFit when not even the weights fit.
     """
     tokens = shape.final_kv_tokens
     longest = spec.max_position_embeddings if longest_tokens is None else whole("longest_tokens", longest_tokens, 1)
@@ -56,7 +56,7 @@ def plan_kv(
     activations = arithmetic.activation_bytes(spec, prefill_tokens or shape.prompt_tokens, 1, dtype)
     room = usable_bytes - weights - activations
     if room < 0:
-        raise ShapelabError(
+        raise DoesNotFit(
             f"{weights / 1e9:.1f} GB of weights and {activations / 1e9:.2f} GB of activations do not fit in "
             f"{usable_bytes / 1e9:.1f} GB. Use a larger device, several of them, or weights of fewer bits."
         )
