@@ -6,7 +6,7 @@ import statistics
 import subprocess
 import sys
 
-from shapelab.measure.environment import cpu_name, cpus_usable
+from shapelab.computer import cpu_name, cpus_usable
 
 INTERPRETERS, GOAL_S = 7, 0.2
 CHILD = """

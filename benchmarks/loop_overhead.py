@@ -10,8 +10,8 @@ import time
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
+from shapelab.computer import cpu_name, cpus_usable
 from shapelab.measure.clock import clock_for
-from shapelab.measure.environment import cpu_name, cpus_usable
 from shapelab.measure.loop import generate, new_cache
 
 INPUT_TOKENS, OUTPUT_TOKENS, PAIRS, GOAL = 16, 128, 8, 0.75

@@ -25,20 +25,8 @@ def cache_dir() -> Path:
 
 
 def user_path(path: str | Path) -> Path:
-    """A path as a user writes it: `~` is their home folder."""
+    """A path that a person wrote, in an option or an environment variable: `~` is the home folder."""
     return Path(path).expanduser()
-
-
-def write_text_atomically(path: Path, text: str) -> None:
-    """Write a file whole or leave it as it was; through a symlink. Raises CannotWrite."""
-    target = path.resolve()
-    half = target.with_name(target.name + ".part")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        half.write_text(text, encoding="utf-8")
-        os.replace(half, target)
-    except OSError as error:
-        raise CannotWrite(f"{path} cannot be written ({error.strerror}). Choose another file.") from error
 
 
 @contextmanager
@@ -64,3 +52,15 @@ def keep_from_interrupts(after: int = 0):
         signal.signal(signal.SIGINT, before)
     if waiting:
         raise KeyboardInterrupt
+
+
+def write_text_atomically(path: Path, text: str) -> None:
+    """Write a file whole or leave it as it was; through a symlink. Raises CannotWrite."""
+    target = path.resolve()
+    half = target.with_name(target.name + ".part")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        half.write_text(text, encoding="utf-8")
+        os.replace(half, target)
+    except OSError as error:
+        raise CannotWrite(f"{path} cannot be written ({error.strerror}). Choose another file.") from error

@@ -6,14 +6,14 @@ import random
 
 from shapelab.predict.fit import DecodeTerms, Pieces, PrefillTerms
 from shapelab.predict.latency import LatencyModel
-from shapelab.record.environment import Environment
+from shapelab.record.environment import LocalMachine
 from shapelab.record.measurement import Measurement, Repeat
 from shapelab.record.plans import plan_shapes
 from shapelab.record.run import Run
 from shapelab.request.shape import PRESETS, RequestShape
 
-HERE = Environment(
-    device="a machine", device_kind="cpu", model="toy", weights="random", dtype="float32", threads=2,
+HERE = LocalMachine(
+    device="a machine", device_kind="cpu", model="toy", weights="random", weight_dtype="float32", compute_dtype="float32", threads=2,
     torch="2", transformers="5", python="3.11", shapelab="0.1.0", system="Linux x86_64", measured_at="2025-01-01",
 )  # fmt: skip
 LIKE_A_TALK = {"chat": [(0.178, 0.14)], "rag": [(0.530, 0.14)], "creative": [(0.175, 0.13)]}

@@ -14,7 +14,8 @@ import pytest
 from nbclient import NotebookClient
 
 from tests.environments import clone_environment, run
-from tests.test_notebooks import MEASURE_ONCE, code_cells, every_notebook, exercises_of, read, solved
+from tests.notebooks import code_cells, every_notebook, exercises_of, read, solved
+from tests.test_notebooks import MEASURE_ONCE
 
 pytestmark = pytest.mark.slow
 

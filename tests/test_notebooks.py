@@ -1,18 +1,16 @@
 """The notebooks as files: executed in order, compared where they say so, clean, consistent, and solvable."""
 
+import ast
 import re
 import subprocess
 import sys
-from pathlib import Path
 from statistics import median
 
 import nbformat
-import pytest
 
-FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
-NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+from tests.notebooks import FOLDER, NOTEBOOKS, code_cells, every_notebook, exercises_of, read, solved
+
 MARKER = "# NBVAL_CHECK_OUTPUT"
-SOLUTION = re.compile(r"<details><summary>Solution</summary>.*?```python\n(.*?)```", re.DOTALL)
 
 # The answers are checked here, not the timings: one repeat and no warm-up are enough. nbval runs the notebooks as they are.
 MEASURE_ONCE = """
@@ -27,19 +25,8 @@ experiment.sweep = functools.wraps(experiment.sweep)(
 """
 
 
-def read(path):
-    return nbformat.read(path, as_version=4)
-
-
-def code_cells(notebook):
-    return [cell for cell in notebook.cells if cell.cell_type == "code"]
-
-
 def prose(notebook):
     return "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-
-
-every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
 def test_there_are_notebooks_and_they_start_alike():
@@ -96,6 +83,15 @@ def test_cells_are_short_and_pages_have_their_parts(path):
 
 
 @every_notebook
+def test_a_cell_that_draws_ends_with_the_drawing(path):
+    """Then the notebook shows the picture with its description; anything after it, or a semicolon, would hide both."""
+    for cell in code_cells(read(path)):
+        if "figures." in cell.source:
+            *_, last = ast.parse(cell.source).body
+            assert isinstance(last, ast.Expr) and ast.unparse(last).startswith("figures.") and not cell.source.endswith(";")
+
+
+@every_notebook
 def test_links_lead_somewhere(path):
     for link in re.findall(r"\]\(([^)#]+)", prose(read(path))):
         assert link.startswith("https://") or (FOLDER / link).is_file(), link
@@ -108,24 +104,6 @@ def test_measured_shapes_fit_the_smallest_default_context(path):
         if "RequestShape(" in cell.source and MARKER not in cell.source:
             numbers = [int(number) for number in re.findall(r"(?<![\w.])\d{3,}(?![\w.])", cell.source)]
             assert max(numbers, default=0) <= 1960, f"with what is read and written besides, this may be too long: {cell.source}"
-
-
-def exercises_of(notebook):
-    """(position of the exercise's cell, solution) for every exercise."""
-    cells = notebook.cells
-    for number, cell in enumerate(cells):
-        if cell.cell_type == "code" and "exercises.check_" in cell.source:
-            solution = SOLUTION.search(cells[number + 1].source)
-            assert solution, f"no folded solution after: {cell.source}"
-            yield number, solution.group(1)
-
-
-def solved(source: str, solution: str) -> str:
-    """The exercise's cell with its stub replaced by the solution."""
-    if "def my_" in source:
-        rest = source[source.index("\n\n\n") :]
-        return solution + rest
-    return re.sub(r"^\w+ = \.\.\.$", lambda _: solution.rstrip(), source, count=1, flags=re.MULTILINE)
 
 
 @every_notebook

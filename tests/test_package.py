@@ -84,11 +84,9 @@ from shapelab.record.run import Run
 print([record["verdict"] for record in as_records(findings(Run.load(sys.argv[1])))])
 """,
     "figures": """
-import matplotlib
-matplotlib.use("Agg")
 from shapelab.classroom.figures import timelines
 from shapelab.record.run import Run
-timelines(Run.load(sys.argv[1])).savefig(sys.argv[2])
+timelines(Run.load(sys.argv[1])).save(sys.argv[2])
 print("drawn")
 """,
 }

@@ -190,7 +190,7 @@ def _regimes_of_a_run(run: Run) -> Finding:
     if limits is None or spec is None:
         raise _NotMeasured(_WHERE["C7"])
     found = roofline.verdicts(
-        spec, rag.shape, rag.median(metrics.ttft_s), rag.median(metrics.tpot_s), limits.device, run.environment.dtype, limits.overhead_s
+        spec, rag.shape, rag.median(metrics.ttft_s), rag.median(metrics.tpot_s), limits.device, run.environment.weight_dtype, limits.overhead_s
     )  # fmt: skip
     finding = compute_and_memory(found["prefill"], found["decode"])
     return replace(finding, why=f"{finding.why} By shares only; notebook 04 adds the experiments.")
@@ -448,7 +448,7 @@ def _apart(a: Measurement, b: Measurement, metric) -> bool:
 
 def _kv_bytes(run: Run) -> tuple[float, float]:
     """KV bytes a token: held by the caches of this run, and by the formula."""
-    spec, dtype = run.environment.spec, run.environment.dtype
+    spec, dtype = run.environment.spec, run.environment.compute_dtype
     tokens = [(m, m.batch_size * (m.shape.prompt_tokens + r.output_tokens - 1), r) for m in run.measurements for r in m.repeats]
     held = {r.kv_cache_bytes / count for _, count, r in tokens if r.kv_cache_bytes is not None}
     if not held or spec is None or dtype is None:

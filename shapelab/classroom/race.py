@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from shapelab.classroom.figures import DECODE, PREFILL
+from shapelab.classroom.figures.colours import DECODE, PREFILL
 from shapelab.classroom.html import bar, escape
 from shapelab.measure.experiment import run_once, warm_up
 from shapelab.model.load import Lab

@@ -31,7 +31,7 @@ def report(runs: Sequence[Run]) -> str:
         if run.measurements:
             shown = Run(run.environment, run.measurements[:SHOWN])
             parts += [
-                figures.picture(figures.timelines(shown), figures.alt_text(shown)),
+                figures.timelines(shown).html(),
                 tables.shapes_table(run)._repr_html_(),
                 f"<p><small>{escape(_versions(run))}</small></p>",
             ]
@@ -58,5 +58,4 @@ def write_report(runs: Sequence[Run], out: str | Path) -> Path:
 
 
 def _versions(run: Run) -> str:
-    e = run.environment
-    return f"torch {e.torch}, transformers {e.transformers}, Python {e.python}, shapelab {e.shapelab}, {e.threads} threads; measured {e.measured_at}"
+    return f"{run.environment.versions}; measured {run.environment.measured_at}"

@@ -21,7 +21,7 @@ def load_lab(model: str, device: str, dtype: str):
     """The Lab, with what should be known about it on stderr."""
     import torch
 
-    from shapelab.measure.environment import cpus_usable, thread_problem
+    from shapelab.computer import cpus_usable, thread_problem
     from shapelab.model import load
 
     with console(stderr=True).status("Loading the model"):

@@ -13,9 +13,6 @@ def report(
     out: Annotated[Path, options.path_option(help="The page's file.")] = Path("report.html"),
 ):
     """A report card to hand in: one HTML file with the claims, the measurements and the predictions."""
-    import matplotlib
-
     from shapelab.classroom.report import write_report
 
-    matplotlib.use("Agg")
     say(f"Report: {write_report(runs_of(runs), out)}", whole=True)

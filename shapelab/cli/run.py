@@ -83,12 +83,9 @@ def _save(result, folder: Path) -> Path:
 
 
 def _draw(timelines, result, figure_file: Path) -> str | None:
-    import matplotlib
-
-    matplotlib.use("Agg")
     try:
-        timelines(result).savefig(figure_file, dpi=150)
-    except OSError as error:
-        notice(f"The picture could not be written ({error.strerror}).")
+        timelines(result).save(figure_file, dpi=150)
+    except CannotWrite as error:
+        notice(str(error))
         return None
     return str(figure_file)

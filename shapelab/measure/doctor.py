@@ -8,10 +8,11 @@ from pathlib import Path
 import torch
 from packaging.version import Version
 
+from shapelab.computer import thread_problem
 from shapelab.errors import ShapelabError
 from shapelab.files import cache_dir
 from shapelab.measure.ceilings import measure_ceilings
-from shapelab.measure.environment import device_name, environment, thread_problem
+from shapelab.measure.environment import device_name, environment
 from shapelab.model import embedded
 from shapelab.model.load import choose_device, choose_dtype, choose_model, memory_available
 

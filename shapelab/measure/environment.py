@@ -1,27 +1,27 @@
 """Where a measurement was made: machine, versions, threads, and what the GPU was doing."""
 
-import os
 import platform
-from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 import torch
 
 from shapelab import __version__
+from shapelab.computer import cpu_name, cpus_usable
 from shapelab.model.load import Lab
-from shapelab.record.environment import Environment, GpuState
+from shapelab.record.environment import GpuState, LocalMachine
+from shapelab.record.fields import now
 
 
-def environment(lab: Lab | None = None) -> Environment:
+def environment(lab: Lab | None = None) -> LocalMachine:
     """This machine, these versions and, when a Lab is given, its model, device and dtype."""
     device = lab.device if lab else torch.device("cpu")
-    return Environment(
+    return LocalMachine(
         device=device_name(device),
         device_kind=device.type,
         model=lab.name if lab else None,
         weights=lab.weights if lab else None,
-        dtype=lab.dtype_name if lab else None,
+        weight_dtype=lab.dtype_name if lab else None,
+        compute_dtype=lab.dtype_name if lab else None,
         attention=getattr(lab.model.config, "_attn_implementation", None) if lab else None,
         threads=torch.get_num_threads(),
         cpus_usable=cpus_usable(),
@@ -32,7 +32,7 @@ def environment(lab: Lab | None = None) -> Environment:
         python=platform.python_version(),
         shapelab=__version__,
         system=f"{platform.system()} {platform.machine()}",
-        measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        measured_at=now(),
         spec=lab.spec if lab else None,
     )
 
@@ -43,36 +43,6 @@ def device_name(device: torch.device) -> str:
     if device.type == "mps":
         return f"Apple GPU of {cpu_name()}"
     return f"{cpu_name()}, {cpus_usable():g} CPUs"
-
-
-def cpu_name() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine() or "unknown CPU"
-
-
-def cpus_usable(quota_file: Path = Path("/sys/fs/cgroup/cpu.max")) -> float:
-    """CPUs this process may use: those it is bound to, or fewer where a container's quota says so."""
-    bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    try:
-        quota, period = quota_file.read_text(encoding="utf-8").split()
-        return min(bound, int(quota) / int(period))
-    except (OSError, ValueError):  # no container, or no quota ("max")
-        return bound
-
-
-def thread_problem(threads: int, usable: float) -> str | None:
-    """Threads that wait for each other's turn on too few CPUs are far slower than fewer threads."""
-    if threads <= max(1, usable):
-        return None
-    return (
-        f"torch uses {threads} threads and this process may use {usable:g} CPUs: expect slow and unsteady timings. "
-        f"Set OMP_NUM_THREADS={max(1, int(usable))} before starting."
-    )
 
 
 class GpuWatch:

@@ -4,7 +4,6 @@ import contextlib
 import copy
 import dataclasses
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
 import torch
 from transformers import AutoModelForCausalLM, StaticCache
@@ -13,6 +12,7 @@ from shapelab.measure.ceilings import measure_ceilings
 from shapelab.measure.experiment import measure_shapes
 from shapelab.model.load import ByteTokenizer, Lab
 from shapelab.record import metrics
+from shapelab.record.fields import now
 from shapelab.record.machine_ceilings import Limits
 from shapelab.request.shape import RequestShape
 from shapelab.theory.model_spec import ModelSpec
@@ -55,7 +55,7 @@ def measure_limits(lab: Lab) -> Limits:
         memory_read_bytes_per_s=device.bytes_per_s,
         flops_per_s=device.flops_per_s,
         overhead_s=overhead_s(lab),
-        measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        measured_at=now(),
     )
 
 

@@ -29,7 +29,7 @@ from shapelab.request.shape import RequestShape
 from shapelab.theory import roofline
 from shapelab.theory.model_spec import ModelSpec
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 CONFIDENCE = 0.9
 LARGEST_FILE = 1_000_000  # characters; a model takes some thousand
 _ERROR_LIMIT = 10.0  # as a logarithm: a factor of 22,000, which is to say that nothing is known
@@ -42,7 +42,7 @@ class LatencyModel(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: Literal[1, 2] = SCHEMA_VERSION
     kind: Literal["measured", "recorded"] = "measured"
     environment: Environment
     points: Annotated[int, Field(ge=LEAST_POINTS, le=10**6)]
@@ -129,7 +129,7 @@ class LatencyModel(BaseModel):
 
     @property
     def dtype(self) -> str | None:
-        return self.environment.dtype
+        return self.environment.weight_dtype
 
     @property
     def usable_bytes(self) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from shapelab.record.fields import Seconds, Strict, Text
+from shapelab.record.fields import Moment, Seconds, Strict
 from shapelab.theory.roofline import Device
 
 
@@ -27,7 +27,7 @@ class Limits(Strict):
     memory_read_bytes_per_s: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     flops_per_s: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     overhead_s: Seconds
-    measured_at: Text
+    measured_at: Moment
 
     @property
     def device(self) -> Device:

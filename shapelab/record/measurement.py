@@ -53,14 +53,19 @@ class Measurement(_NamedShape):
 
     @model_validator(mode="after")
     def _stamps_make_sense(self):
-        self.timelines()
+        for place, repeat in enumerate(self.repeats):
+            try:
+                self._timeline(repeat)
+            except ValueError as error:
+                raise ValueError(f"repeats.{place}: {error}") from None
         return self
 
+    def _timeline(self, repeat: Repeat) -> Timeline:
+        ran = replace(self.shape, output_tokens=repeat.output_tokens)
+        return Timeline(ran, repeat.host_ns, repeat.event_s, repeat.per_step_sync)
+
     def timelines(self) -> list[Timeline]:
-        return [
-            Timeline(replace(self.shape, output_tokens=r.output_tokens), r.host_ns, r.event_s, r.per_step_sync)
-            for r in self.repeats
-        ]
+        return [self._timeline(repeat) for repeat in self.repeats]
 
     def values(self, metric) -> list[float | None]:
         """A metric (a function of a Timeline) for every repeat."""

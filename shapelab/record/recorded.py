@@ -31,7 +31,7 @@ def menu() -> list[dict]:
                 "name": name,
                 "machine": where.device,
                 "model": f"{where.model} ({where.weights} weights)",
-                "dtype": where.dtype,
+                "dtype": where.dtype_label,
                 "shapes": len(run.measurements),
                 "measured": where.measured_at[:10],
             }

@@ -19,7 +19,8 @@ from shapelab.record.fields import Strict
 from shapelab.record.machine_ceilings import Limits
 from shapelab.record.measurement import Measurement, Skipped
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+READABLE = (1, 2)  # 1 had one dtype, and no servers
 LARGEST_LINE = 4_000_000  # characters; a shape with 100 repeats of 1,000 tokens takes about 2 million
 
 
@@ -173,9 +174,9 @@ def _short(text: str) -> str:
 
 def _check_header(line: Mapping, path: Path):
     found = line["schema_version"]
-    if found != SCHEMA_VERSION:
+    if found not in READABLE:
         raise ShapelabError(
-            f"{path} has schema version {_short(repr(found))} and this shapelab reads {SCHEMA_VERSION}. Update shapelab, or measure again."
+            f"{path} has schema version {_short(repr(found))} and this shapelab reads {SCHEMA_VERSION} and older ones. Update shapelab, or measure again."
         )
 
 

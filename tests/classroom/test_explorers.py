@@ -14,7 +14,7 @@ from shapelab.classroom.explorers.kv import kv_rows, kv_view
 from shapelab.classroom.explorers.machines import about, machine, memory
 from shapelab.classroom.explorers.panel import BARS, BATCHES, TOKENS
 from shapelab.classroom.explorers.request import request_rows, request_view
-from shapelab.classroom.figures import DECODE, PREFILL
+from shapelab.classroom.figures.colours import DECODE, PREFILL
 from shapelab.cost.machine_hours import machine_cost
 from shapelab.cost.price_list import price, request_usd
 from shapelab.errors import BadArgument, DoesNotFit

@@ -1,45 +1,74 @@
-"""What a figure shows is what was measured: lengths, colours, units and whose numbers they are."""
+"""What a figure shows is what was measured: lengths, colours, units and whose numbers they are, in the picture and in words."""
 
-import io
+import math
+import re
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 from matplotlib.text import Text
 
 from shapelab.classroom import figures
-from shapelab.classroom.figures import DECODE, OVERHEAD, PREFILL, alt_text, read_and_write, step_times, timelines
+from shapelab.classroom.figures import Drawn
+from shapelab.classroom.figures.colours import DECODE, OVERHEAD, PREFILL
+from shapelab.errors import CannotWrite, NotEnoughMeasured
 from shapelab.record import metrics
+from shapelab.record.run import Run
 from shapelab.request.shape import RequestShape
 from shapelab.theory.roofline import Floor, verdict
-from tests.runs import make_run
+from tests.runs import HERE, MODEL, make_run, swept
 
 POINTS = {
     "chat": [(0.2, 0.01), (0.4, 0.03), (0.3, 0.02)],
     "rag": [(2.0, 0.05), (1.0, 0.01), (1.5, 0.02)],
     "creative": [(0.1, 0.02)] * 3,
 }
+LINE = {"64x11": [(0.1, 0.04), (0.2, 0.05), (0.15, 0.045)], "1064x11": [(1.1, 0.05)] * 3, "64x11@4": [(0.3, 0.06)] * 3}
+VERDICTS = {
+    "prefill": verdict("prefill", 1.0, Floor(0.6, 0.1), 0.1),
+    "step": verdict("decode", 0.04, Floor(0.001, 0.02), 0.008),
+    "too fast": verdict("decode", 0.01, Floor(0.001, 0.02), 0.0),
+}
+CURVE = [(1, 1.0), (2, 2.0)]
+DRAW = {
+    "timelines": lambda about="toy": figures.timelines(about_run(about)),
+    "step_times": lambda about="toy": figures.step_times([0.1, 0.03, 0.035], about),
+    "read_and_write": lambda about="toy": figures.read_and_write(1.25, 34.0, about),
+    "cost_per_row": lambda about="toy": figures.cost_per_row([1, 64], [1e-6, 2e-6], about),
+    "along": lambda about="toy": figures.along(about_run(about), "input_tokens"),
+    "starving": lambda about="toy": figures.starving(about_run(about)),
+    "trade_off": lambda about="toy": figures.trade_off([(1, 0.03, 33.0), (2, 0.04, 50.0)], about),
+    "lines": lambda about="toy": figures.lines({"GQA": [(0, 1.0), (1000, 2.5)], about: CURVE}, about, about, about, about),
+    "regimes": lambda about="toy": figures.regimes({about: VERDICTS["step"]}, about),
+    "cost_ratio": lambda about="toy": figures.cost_ratio([(1, 30.0), (4, 12.5)], 4.0, about),
+    "guessed": lambda about="toy": figures.guessed(8.0, 5.2, about, about, about),
+    "sketched": lambda about="toy": figures.sketched(CURVE, [(1, 1.0), (2, 1.5)], about, about, about, about),
+    "factors_off": lambda about="toy": figures.factors_off([(about, 3.0), ("b", 1.1)], 1.5),
+}
 
 
-@pytest.fixture(autouse=True)
-def close():
-    yield
-    plt.close("all")
+def about_run(text: str) -> Run:
+    """A run whose model and shapes have this in their names."""
+    run = make_run(
+        {"64x11": LINE["64x11"], text: LINE["1064x11"]}, **{"64x11": RequestShape(64, 11), text: RequestShape(1064, 11)}
+    )
+    return Run(run.environment.model_copy(update={"model": text}), run.measurements)
 
 
-def bars(figure):
-    """(left, width, color) of every bar, from the top."""
-    return [(bar.get_x(), bar.get_width(), to_hex(bar.get_facecolor())) for bar in figure.axes[0].patches]
+def bars(drawn):
+    """(left, width, colour) of every bar, from the top."""
+    return [(bar.get_x(), bar.get_width(), to_hex(bar.get_facecolor())) for bar in drawn.figure.axes[0].patches]
 
 
-def words(figure):
-    return "\n".join(text.get_text() for text in figure.findobj(Text))
+def texts(drawn):
+    """Everything written in the picture, as it was written into the file."""
+    drawn.png()
+    return [text.get_text() for text in drawn.figure.findobj(Text)]
 
 
-def drawn(figure):
-    with io.BytesIO() as file:
-        figure.savefig(file, format="png")
-        return file.tell()
+def ticks(drawn):
+    return [label.get_text() for label in drawn.figure.axes[0].get_yticklabels()]
 
 
 def test_the_phases_have_their_colours():
@@ -50,8 +79,53 @@ def test_the_phases_have_their_colours():
     assert len({OVERHEAD[place : place + 2] for place in (1, 3, 5)}) == 1, "overhead is grey"
 
 
+@pytest.mark.parametrize("name", DRAW)
+def test_every_figure_is_a_picture_and_its_words(name):
+    drawn = DRAW[name]()
+    assert isinstance(drawn, Drawn) and drawn.png().startswith(b"\x89PNG") and repr(drawn) == drawn.words
+    assert len(re.findall(r"\d", drawn.words)) >= 2 and drawn.words.endswith(".")
+    caption = drawn.figure.get_supxlabel()
+    assert ": " in caption and f"{caption[:1].upper()}{caption[1:]}." in drawn.words, "both say whose numbers these are"
+    for axis in drawn.figure.axes:
+        assert axis.get_xlabel() and axis.get_xlabel() in drawn.words and axis.get_ylabel() in drawn.words, "units in both"
+        assert axis.get_title(loc="left") in drawn.words
+
+
+def test_every_function_of_the_package_is_tried_here():
+    assert set(DRAW) | {"Drawn"} == set(figures.__all__)
+
+
+@pytest.mark.parametrize("name", DRAW)
+def test_names_are_shown_verbatim(name):
+    text = r"$x$ $\bad$ a_b <b> [red] [/x] 5 % &amp; {x}"
+    drawn = DRAW[name](text)
+    drawn.png()  # texts of the axes are made while it is drawn
+    shown = [label for label in drawn.figure.findobj(Text) if text in label.get_text()]
+    assert shown and not any(label.get_parse_math() or label.get_usetex() for label in shown)
+    assert text in drawn.words
+    for page in (drawn.html(), drawn._repr_mimebundle_()["text/html"]):
+        assert "<b>" not in page and "&lt;b&gt;" in page and "&amp;amp;" in page
+
+
+def test_a_notebook_shows_picture_and_words_once(tmp_path):
+    drawn = figures.guessed(8.0, 5.2, 'times "as long"', "toy")
+    shown = drawn._repr_mimebundle_()
+    assert shown["image/png"] == drawn.png() and shown["text/plain"] == drawn.words
+    assert shown["text/html"].count("<img") == 1 and 'alt="times &quot;as long&quot;: your prediction 8' in shown["text/html"]
+    assert plt.get_fignums() == [], "pyplot would show it a second time, and keep it in memory"
+
+
+def test_a_picture_is_saved(tmp_path):
+    drawn = figures.guessed(8.0, 5.2, "times", "toy")
+    small, large = drawn.save(tmp_path / "small.png"), drawn.save(str(tmp_path / "large.png"), dpi=300)
+    assert 1000 < small.stat().st_size < large.stat().st_size
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CannotWrite):
+        drawn.save(tmp_path / "file" / "x.png")
+
+
 def test_bars_are_the_medians():
-    found = bars(timelines(make_run(POINTS)))
+    found = bars(figures.timelines(make_run(POINTS)))
     expected = [(0, 0.3, PREFILL), (0.3, 79 * 0.02, DECODE), (0, 1.5, PREFILL), (1.5, 23 * 0.02, DECODE),
                 (0, 0.1, PREFILL), (0.1, 299 * 0.02, DECODE)]  # fmt: skip
     assert [color for _, _, color in found] == [color for _, _, color in expected]
@@ -60,16 +134,14 @@ def test_bars_are_the_medians():
 
 
 def test_timelines_say_whose_numbers_they_are():
-    figure = timelines(make_run(POINTS))
-    assert "measured: toy (random weights), float32, a machine" in words(figure)
-    assert "seconds" in figure.axes[0].get_xlabel()
-    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [
-        "chat\n60 in, 80 out", "rag\n1,205 in, 24 out", "creative\n25 in, 300 out"
-    ]  # fmt: skip
-    (legend,) = figure.legends
+    drawn = figures.timelines(make_run(POINTS, chat=RequestShape(60, 80, 4)))
+    assert "measured: toy (random weights), float32, a machine" in texts(drawn) and "6.08 s" in texts(drawn)
+    assert ticks(drawn) == ["chat\n60 in, 80 out, batch 4", "rag\n1,205 in, 24 out", "creative\n25 in, 300 out"]
+    legend = drawn.figure.axes[0].get_legend()
     names = [(text.get_text().split(":")[0], to_hex(bar.get_facecolor())) for text, bar in zip(legend.texts, legend.get_patches(), strict=True)]  # fmt: skip
     assert names == [("prefill", PREFILL), ("decode", DECODE)]
-    assert "6.08 s" in words(figure)
+    assert "chat (60x80@4): first token after 0.3 s" in drawn.words and "creative (25x300)" in drawn.words
+    assert "rag (1205x24): first token after 1.5 s, all after 1.96 s" in drawn.words
 
 
 @pytest.mark.parametrize(
@@ -79,160 +151,158 @@ def test_timelines_say_whose_numbers_they_are():
         ({"batch": [(0.5, 0.01)]}, {"batch": RequestShape(64, 8, 4)}, "batch\n64 in, 8 out, batch 4"),
         ({"warm": [(0.5, 0.01)]}, {"warm": RequestShape(64, 8, 1, 2048)}, "warm\n2,048 cached + 64 in, 8 out"),
         ({"one": [(0.5, 0)]}, {"one": RequestShape(64, 1)}, "one\n64 in, 1 out"),
-        ({"in $\\bad$": [(0.5, 0.1)]}, {"in $\\bad$": RequestShape(64, 2)}, "in $\\bad$\n64 in, 2 out"),
     ],
-    ids=["one shape", "batch", "cached", "one token", "no formula"],
+    ids=["one shape", "batch", "cached", "one token"],
 )
 def test_any_run_can_be_drawn(points, shapes, label):
     run = make_run(points, **shapes)
-    figure = timelines(run)
-    assert figure.axes[0].get_yticklabels()[0].get_text() == label
-    assert [width for _, width, _ in bars(figure)] == pytest.approx([0.5, run.measurements[0].median(metrics.decode_s)])
-    assert drawn(figure) > 1000
+    drawn = figures.timelines(run)
+    assert ticks(drawn) == [label]
+    assert [width for _, width, _ in bars(drawn)] == pytest.approx([0.5, run.measurements[0].median(metrics.decode_s)])
 
 
-def test_a_model_name_is_no_formula_either():
-    run = make_run(POINTS)
-    run.environment = run.environment.model_copy(update={"model": "$\\bad$"})
-    figure = timelines(run)
-    assert "measured: $\\bad$" in words(figure) and drawn(figure) > 1000
-
-
-def test_the_picture_in_words():
-    text = alt_text(make_run(POINTS, chat=RequestShape(60, 80, 4)))
-    assert "chat (60x80@4): first token after 0.3 s" in text and "creative (25x300)" in text
-    assert "rag (1205x24): first token after 1.5 s, all after 1.96 s" in text
+@pytest.mark.parametrize("draw", [figures.timelines, figures.starving, lambda run: figures.along(run, "batch_size")])
+def test_a_run_without_measurements_is_no_picture(draw):
+    with pytest.raises(NotEnoughMeasured):
+        draw(Run(HERE, []))
 
 
 @pytest.mark.parametrize("kind", ["measured", "predicted"])
 def test_step_times(kind):
-    figure = step_times([0.1, 0.01, 0.02], "toy, a machine", kind=kind)
-    found = [(bar.get_x() + bar.get_width() / 2, bar.get_height(), to_hex(bar.get_facecolor())) for bar in figure.axes[0].patches]
+    drawn = figures.step_times([0.1, 0.01, 0.02], "toy, a machine", kind=kind)
+    (axis,) = drawn.figure.axes
+    found = [(bar.get_x() + bar.get_width() / 2, bar.get_height(), to_hex(bar.get_facecolor())) for bar in axis.patches]
     assert [color for _, _, color in found] == [PREFILL, DECODE, DECODE]
     assert [height for _, height, _ in found] == pytest.approx([100, 10, 20])
     assert [place for place, _, _ in found] == pytest.approx([1, 2, 3])
-    assert "milliseconds" in figure.axes[0].get_ylabel() and f"{kind}: toy, a machine" in words(figure)
-    assert drawn(step_times([0.1], "one token")) > 1000
+    assert "milliseconds" in axis.get_ylabel() and f"{kind}: toy, a machine" in texts(drawn)
+    assert "prefill 100 ms. 2 decode steps, 10 to 20 ms." in drawn.words and "6.67 times" in axis.get_title(loc="left")
+
+
+def test_one_token_has_no_decode_step():
+    drawn = figures.step_times([0.1], "one token")
+    assert "prefill 100 ms." in drawn.words and "decode step," not in drawn.words and drawn.png()
 
 
 def test_read_and_write():
-    figure = read_and_write(0.44, 140, "toy, a machine")
-    assert [(width, color) for _, width, color in bars(figure)] == [(0.44, PREFILL), (140, DECODE)]
-    assert figure.axes[0].get_xlabel() == "milliseconds"
-    for part in ("0.44 ms", "140 ms", "measured: toy, a machine"):
-        assert part in words(figure)
-
-
-def test_a_caption_says_what_kind_of_numbers():
-    figure = plt.figure()
-    figures.caption(figure, "reported", "the talk")
-    assert words(figure) == "reported: the talk"
-
-
-LINE = {"64x11": [(0.1, 0.04), (0.2, 0.05), (0.15, 0.045)], "1064x11": [(1.1, 0.05)] * 3, "64x11@4": [(0.3, 0.06)] * 3}
-
-
-def swept():
-    return make_run(LINE, **{text: RequestShape.parse(text) for text in LINE})
+    drawn = figures.read_and_write(0.44, 140, "toy, a machine")
+    assert [(width, color) for _, width, color in bars(drawn)] == [(0.44, PREFILL), (140, DECODE)]
+    assert {"0.44 ms", "140 ms", "measured: toy, a machine"} <= set(texts(drawn))
+    assert (
+        drawn.words.startswith("A token written takes 318 times as long")
+        and "a token read 0.44, a token written 140." in drawn.words
+    )
+    assert figures.read_and_write(-0.2, 140, "toy", "Mine").words.startswith("Mine (milliseconds): a token read -0.2")
+    assert figures.read_and_write(0, 140, "a clock too coarse").png()
 
 
 def test_along_shows_medians_intervals_and_what_is_held():
-    figure = figures.along(swept(), "input_tokens")
-    first, second = figure.axes
-    ((points, _, bars_of_error),) = [container.lines for container in first.containers]
-    assert list(points.get_xdata()) == [64, 1064] and list(points.get_ydata()) == pytest.approx([0.15, 1.1])
-    assert bars_of_error[0].get_segments()[0][:, 1].tolist() == pytest.approx([0.1, 0.2])
-    ((milliseconds, _, _),) = [container.lines for container in second.containers]
-    assert list(milliseconds.get_ydata()) == pytest.approx([45, 50])
+    drawn = figures.along(swept(LINE), "input_tokens")
+    first, second = drawn.figure.axes
+    assert list(first.lines[0].get_xdata()) == [64, 1064] and list(first.lines[0].get_ydata()) == pytest.approx([0.15, 1.1])
+    assert list(second.lines[0].get_ydata()) == pytest.approx([45, 50])
+    segments = first.collections[0].get_segments()
+    assert segments[0][:, 1].tolist() == pytest.approx([0.1, 0.2]) and segments[1][:, 1].tolist() == pytest.approx([1.1, 1.1])
+    assert to_hex(first.lines[0].get_color()) == PREFILL and to_hex(second.lines[0].get_color()) == DECODE
     assert first.get_ylim()[0] == 0 and -50 < first.get_xlim()[0] <= 0, "from zero, or a small change looks large"
     assert (first.get_ylabel(), second.get_ylabel()) == ("TTFT in seconds", "TPOT in milliseconds")
-    assert "held: 11 output tokens, 0 cached tokens, batch 1" in words(figure) and "measured: toy" in words(figure)
-    assert drawn(figure) > 1000
+    assert "Varied: input tokens. Fixed: 11 output tokens, 0 cached tokens, batch 1" in texts(drawn)
+    assert "0.15 (0.1 to 0.2) at 64, 1.1 (1.1 to 1.1) at 1,064." in drawn.words
+
+
+def test_the_interval_is_the_records_own():
+    run = swept({"64x11": [(0.1 + 0.01 * n**2, 0.04) for n in range(8)], "128x11": [(0.2, 0.04)] * 8})
+    drawn = figures.along(run, "input_tokens", ("ttft_s",))
+    low, high = drawn.figure.axes[0].collections[0].get_segments()[0][:, 1]
+    assert (low, high) == pytest.approx(run["64x11"].interval(metrics.ttft_s)) and low < high
+
+
+def test_one_repeat_has_no_interval():
+    drawn = figures.along(swept({"64x11": [(0.1, 0.04)], "128x11": [(0.2, 0.04)]}), "input_tokens", ("ttft_s",))
+    (axis,) = drawn.figure.axes
+    assert list(axis.lines[0].get_ydata()) == pytest.approx([0.1, 0.2])
+    drawn_bars = [
+        bar for collection in axis.collections for bar in collection.get_segments() if len(bar) and not np.isnan(bar).any()
+    ]
+    assert drawn_bars == [] and "0.1 at 64, 0.2 at 128." in drawn.words
+
+
+def test_a_metric_that_some_shapes_have_not():
+    drawn = figures.along(swept({"64x1": [(0.1, 0)] * 2, "64x3": [(0.1, 0.04)] * 2}), "output_tokens", ("tpot_s",))
+    assert list(drawn.figure.axes[0].lines[0].get_xdata()) == [3] and "40 (40 to 40) at 3." in drawn.words
 
 
 def test_along_with_a_model_draws_what_it_predicts():
-    from tests.runs import MODEL
-
-    figure = figures.along(swept(), "batch_size", ("total_s",), MODEL)
-    (axis,) = figure.axes
+    drawn = figures.along(swept(LINE), "batch_size", ("total_s",), MODEL)
+    (axis,) = drawn.figure.axes
     dashed = next(line for line in axis.lines if line.get_linestyle() == "--")
     assert list(dashed.get_xdata()) == [1, 2, 3, 4]
     assert list(dashed.get_ydata()) == pytest.approx([MODEL.predict(RequestShape(64, 11, b)).total_s for b in (1, 2, 3, 4)])
-    assert "measured and predicted" in words(figure) and "held: 64 input tokens, 11 output tokens, 0 cached tokens" in words(
-        figure
-    )
-
-
-def test_along_in_words():
-    text = figures.line_alt_text(swept(), "batch_size")
-    assert text == "Along the batch size. 1: TTFT 0.15 s, TPOT 45 ms, total 0.6 s; 4: TTFT 0.3 s, TPOT 60 ms, total 0.9 s."
+    assert {text.get_text() for text in axis.get_legend().texts} == {"measured", "predicted"}
+    assert "Fixed: 64 input tokens, 11 output tokens, 0 cached tokens." in drawn.words
+    assert re.search(r"Predicted: \S+ at 1, \S+ at 4\. Measured and predicted: toy", drawn.words)
 
 
 def test_trade_off_writes_the_batch_sizes_on():
-    figure = figures.trade_off([(1, 0.04, 25.0), (8, 0.08, 100.0)], "toy, a machine")
-    (axis,) = figure.axes
+    drawn = figures.trade_off([(1, 0.04, 25.0), (8, 0.08, 100.0)], "toy, a machine")
+    (axis,) = drawn.figure.axes
     assert list(axis.lines[0].get_xdata()) == pytest.approx([40, 80]) and list(axis.lines[0].get_ydata()) == [25, 100]
-    assert {"batch 1", "batch 8", "measured: toy, a machine"} <= set(words(figure).splitlines())
+    assert {"batch 1", "batch 8", "measured: toy, a machine"} <= set(texts(drawn))
     assert "milliseconds" in axis.get_xlabel() and "tokens a second" in axis.get_ylabel()
+    assert "batch 1: 25 at 40, batch 8: 100 at 80." in drawn.words
+    assert "4 times as fast" in drawn.words and "waits 2 times as long" in drawn.words
 
 
 def test_starving():
-    figure = figures.starving([(25, 300.0), (1205, 1000.0)], "toy", "predicted")
-    (axis,) = figure.axes
-    assert list(axis.lines[0].get_xdata()) == [25, 1205] and axis.get_ylim()[0] == 0
-    assert "1,205" in words(figure) and "predicted: toy" in words(figure)
+    drawn = figures.starving(swept({"25x2": [(0.1, 0.01), (0.2, 0.01)], "1000x2": [(1.0, 0.01)] * 2}))
+    (axis,) = drawn.figure.axes
+    assert list(axis.lines[0].get_xdata()) == [25, 1000] and list(axis.lines[0].get_ydata()) == pytest.approx([187.5, 1000])
+    assert axis.get_ylim()[0] == 0 and axis.get_xscale() == "log" and "1,000" in texts(drawn)
+    assert "188 (125 to 250) at 25, 1,000 (1,000 to 1,000) at 1,000." in drawn.words and "reaches 19%" in drawn.words
+
+
+def test_cost_per_row():
+    drawn = figures.cost_per_row([1, 64], [1e-6, 2e-6], "x")
+    assert "1 at 1, 0.0312 at 64." in drawn.words and "32 times as long" in drawn.words and "one token: decode" in texts(drawn)
 
 
 def test_regimes_stack_to_100_per_cent():
-    verdicts = {
-        "prefill": verdict("prefill", 1.0, Floor(0.6, 0.1), 0.1),
-        "step": verdict("decode", 0.04, Floor(0.001, 0.02), 0.008),
-        "too fast": verdict("decode", 0.01, Floor(0.001, 0.02), 0.0),
-    }
-    figure = figures.regimes(verdicts, "toy, a machine")
-    found = bars(figure)
+    drawn = figures.regimes(VERDICTS, "toy, a machine")
+    found = bars(drawn)
     assert [round(width) for _, width, _ in found[:3]] == [10, 60, 30] and found[1][2] == PREFILL
     assert [round(width) for _, width, _ in found[3:6]] == [20, 50, 30] and found[4][2] == DECODE and found[3][2] == OVERHEAD
-    assert round(found[7][1]) == 200 and figure.axes[0].get_xlim()[1] >= 200, "above its floor a bar is drawn whole"
-    assert "arithmetic 60%" in words(figure) and "bytes 50%" in words(figure) and "measured: toy, a machine" in words(figure)
+    assert round(found[7][1]) == 200 and drawn.figure.axes[0].get_xlim()[1] >= 200, "above its floor a bar is drawn whole"
+    assert {"arithmetic 60%", "bytes 50%", "measured: toy, a machine"} <= set(texts(drawn))
+    assert "overhead 10%" not in texts(drawn), "a text wider than its piece lies over the next one"
+    assert "prefill, 1,000.0 ms: overhead 10%, arithmetic 60%, explained by none 30%; step, 40.0 ms: " in drawn.words
 
 
 def test_cost_ratio():
-    figure = figures.cost_ratio([(1, 40.0), (16, 5.0)], 4.0, "toy")
-    line, prices = figure.axes[0].lines
+    drawn = figures.cost_ratio([(1, 40.0), (16, 5.0)], 4.0, "toy")
+    line, prices = drawn.figure.axes[0].lines
     assert list(line.get_xdata()) == [1, 16] and list(line.get_ydata()) == [40, 5] and set(prices.get_ydata()) == {4.0}
-    assert "median of public prices: 4.0" in words(figure) and "measured: toy" in words(figure)
+    assert "median of public prices: 4.0" in texts(drawn)
+    assert "this machine's time 40 at 1, 5 at 16; median of public prices: 4.0." in drawn.words
 
 
 def test_lines_are_told_apart_without_colour():
-    figure = figures.lines(
-        {"MHA": [(64, 30.0), (1500, 50.0)], "$x$": [(64, 29.0), (1500, 40.0)]}, "tokens", "ms", "T", "toy", "computed"
-    )
-    (axis,) = figure.axes
-    assert len({line.get_marker() for line in axis.lines}) == 2 and list(axis.lines[0].get_ydata()) == [30, 50]
-    assert {"MHA", "$x$", "T", "computed: toy", "tokens", "ms"} <= set(words(figure).splitlines()) and drawn(figure) > 1000
+    series = {f"line {n}": [(64, 30.0 + n), (1500, 50.0)] for n in range(7)}
+    drawn = figures.lines(series, "tokens", "ms", "T", "toy", "computed")
+    (axis,) = drawn.figure.axes
+    assert len({line.get_marker() for line in axis.lines}) == 7 and list(axis.lines[0].get_ydata()) == [30, 50]
+    assert {"line 0", "line 6", "T", "computed: toy", "tokens", "ms"} <= set(texts(drawn))
+    assert drawn.words.startswith("T (ms, over tokens): line 0: 30 at 64, 50 at 1,500.") and "line 6: 36 at 64" in drawn.words
 
 
-def test_every_figure_in_words():
-    said = {
-        "lines": figures.words(
-            figures.lines({"GQA": [(0, 1.0), (1000, 2.5)], "MQA": [(0, 0.5), (1000, 0.75)]}, "tokens", "ms", "Title", "x")
-        ),
-        "trade_off": figures.words(figures.trade_off([(1, 0.03, 33.0), (2, 0.04, 50.0)], "x")),
-        "cost_ratio": figures.words(figures.cost_ratio([(1, 30.0), (4, 12.5)], 4.0, "x")),
-        "cost_per_row": figures.words(figures.cost_per_row([1, 64], [1e-6, 2e-6], "x")),
-        "read_and_write": figures.words(figures.read_and_write(1.25, 34.0, "x")),
-        "step_times": figures.words(figures.step_times([0.1, 0.03, 0.035], "x")),
-        "starving": figures.words(figures.starving([(25, 100.0), (1000, 900.0)], "x")),
-        "sketched": figures.words(figures.sketched([(1, 1.0), (2, 2.0)], [(1, 1.0), (2, 1.5)], "batch", "times", "x")),
-        "guessed": figures.words(figures.guessed(8.0, 5.2, "times", "x")),
-    }
-    assert said["lines"] == "Title (ms, over tokens): GQA: 1 at 0, 2.5 at 1,000. MQA: 0.5 at 0, 0.75 at 1,000."
-    assert "33 at 30, 50 at 40" in said["trade_off"]
-    assert "this machine's time: 30 at 1, 12.5 at 4." in said["cost_ratio"] and "median" not in said["cost_ratio"]
-    assert said["cost_per_row"].endswith("1 at 1, 0.0312 at 64.")
-    assert said["read_and_write"].endswith("(milliseconds): a token read 1.25, a token written 34.")
-    assert "prefill: 100. decode step: 30 to 35, 2 of them." in said["step_times"]
-    assert "100 at 25, 900 at 1,000" in said["starving"]
-    assert "your prediction: 1 at 1, 2 at 2. measured: 1 at 1, 1.5 at 2." in said["sketched"]
-    assert "your prediction 8, measured 5.2" in said["guessed"]
+def test_guesses_in_words():
+    assert "your prediction 8, measured 5.2." in figures.guessed(8.0, 5.2, "times", "x").words
+    assert "your prediction 1 at 1, 2 at 2; measured 1 at 1, 1.5 at 2." in DRAW["sketched"]("measured").words
+    alone = figures.sketched(CURVE, None, "batch", "times", "x", highest=8)
+    assert "your prediction 1 at 1, 2 at 2." in alone.words and "Predicted: x." in alone.words
+    assert alone.figure.axes[0].get_ylim() == (0, 8)
+
+
+def test_a_guess_far_off_stays_in_the_picture():
+    drawn = figures.factors_off([("a", math.inf), ("b", 1.2)], 1.5)
+    assert max(drawn.figure.axes[0].lines[0].get_ydata()) < drawn.figure.axes[0].get_ylim()[1] < math.inf
+    assert "a inf, b 1.2" in drawn.words

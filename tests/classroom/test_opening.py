@@ -3,7 +3,7 @@
 import torch
 
 from shapelab.classroom import opening
-from shapelab.measure.environment import cpus_usable
+from shapelab.computer import cpus_usable
 
 
 def test_greeting(monkeypatch):

@@ -48,7 +48,7 @@ def test_the_page_is_whole_and_needs_nothing_else(tmp_path):
     guess.commit("01-highest-ttft", "<rag>")
     path = write_report([make_run(LIKE_A_TALK)], tmp_path / "new" / "report.html")
     page = path.read_text(encoding="utf-8")
-    assert page.count("<img") == 1 and 'src="data:image/png;base64,' in page and 'alt="Timelines' in page
+    assert page.count("<img") == 1 and 'src="data:image/png;base64,' in page and 'alt="Where a request' in page
     assert not re.search(r'(?:src|href)="(?!data:)', page), "nothing is fetched"
     for part in ("C12.", "does not hold", "318 times", "01-highest-ttft", "&lt;rag&gt;", "1,205"):
         assert part in page or part == "does not hold"

@@ -23,7 +23,7 @@ def test_doctor_as_text(bench, monkeypatch):
 
 def test_doctor_names_what_is_wrong(bench, monkeypatch):
     monkeypatch.setattr("torch.get_num_threads", lambda: 64)
-    monkeypatch.setattr("shapelab.measure.environment.cpus_usable", lambda *_: 2)
+    monkeypatch.setattr("shapelab.computer.cpus_usable", lambda *_: 2)
     monkeypatch.setattr("shapelab.measure.doctor.memory_available", lambda _: 5e8)
     monkeypatch.setattr("shapelab.measure.doctor.shutil.disk_usage", lambda _: type("D", (), {"free": 1e8})())
     monkeypatch.setattr("shapelab.measure.doctor.importlib.util.find_spec", lambda _: None)

@@ -183,7 +183,7 @@ def test_a_picture_that_cannot_be_written_loses_only_itself(small, monkeypatch):
 
 def test_too_many_threads_are_named(small, monkeypatch):
     monkeypatch.setattr("torch.get_num_threads", lambda: 64)
-    monkeypatch.setattr("shapelab.measure.environment.cpus_usable", lambda *_: 2)
+    monkeypatch.setattr("shapelab.computer.cpus_usable", lambda *_: 2)
     result = shapelab(*small[0], "--json")
     assert "OMP_NUM_THREADS=2" in result.stderr and result.exit_code == 0
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import shapelab
-from shapelab.measure import environment as module
-from shapelab.measure.environment import GpuWatch, cpus_usable, environment, thread_problem
+from shapelab.computer import cpu_name, cpus_usable
+from shapelab.measure.environment import GpuWatch, environment
 from shapelab.record.environment import GpuState
 from shapelab.record.measurement import Repeat
 from tests.toys import toy_lab
@@ -20,10 +20,10 @@ CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 
 def test_a_labs_environment():
     here = environment(toy_lab())
-    assert (here.model, here.weights, here.dtype, here.device_kind) == ("toy-llama", "random", "float64", "cpu")
+    assert (here.model, here.weights, here.weight_dtype, here.device_kind) == ("toy-llama", "random", "float64", "cpu")
     assert here.attention in ("sdpa", "eager")
     assert (here.threads, here.cpus_usable) == (torch.get_num_threads(), cpus_usable())
-    assert here.device == f"{module.cpu_name()}, {cpus_usable():g} CPUs" and len(module.cpu_name()) > 2
+    assert here.device == f"{cpu_name()}, {cpus_usable():g} CPUs" and len(cpu_name()) > 2
     assert (here.torch, here.transformers) == (torch.__version__, version("transformers"))
     assert (here.python, here.shapelab) == (platform.python_version(), shapelab.__version__)
     assert here.system.startswith(platform.system())
@@ -33,34 +33,8 @@ def test_a_labs_environment():
 
 def test_without_a_lab_there_is_a_machine_and_no_model():
     here = environment()
-    assert (here.model, here.weights, here.dtype, here.attention) == (None, None, None, None)
+    assert (here.model, here.weights, here.compute_dtype, here.attention) == (None, None, None, None)
     assert here.threads >= 1 and here.device_kind == "cpu"
-
-
-@pytest.mark.parametrize(
-    "quota,expected", [("max 100000\n", 8), ("150000 100000\n", 1.5), ("1600000 100000\n", 8), ("", 8), (None, 8)]
-)
-def test_the_quota_of_a_container_counts(tmp_path, monkeypatch, quota, expected):
-    monkeypatch.setattr(module.os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
-    if quota is not None:
-        (tmp_path / "cpu.max").write_text(quota)
-    assert cpus_usable(tmp_path / "cpu.max") == expected
-
-
-def test_where_no_affinity_is_known_every_cpu_counts(tmp_path, monkeypatch):
-    monkeypatch.delattr(module.os, "sched_getaffinity", raising=False)
-    monkeypatch.setattr(module.os, "cpu_count", lambda: 6)
-    assert cpus_usable(tmp_path / "missing") == 6
-
-
-def test_too_many_threads_are_a_sentence():
-    assert "64 threads" in thread_problem(64, 2) and "OMP_NUM_THREADS=2 " in thread_problem(64, 2)
-    assert "OMP_NUM_THREADS=1 " in thread_problem(2, 0.5)
-
-
-@pytest.mark.parametrize("threads,usable", [(2, 2), (1, 2), (1, 0.5)])
-def test_enough_cpus_are_no_problem(threads, usable):
-    assert thread_problem(threads, usable) is None
 
 
 class FakeNvml:

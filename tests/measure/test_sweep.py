@@ -11,9 +11,10 @@ import pytest
 import torch
 
 from shapelab.errors import ShapelabError
-from shapelab.measure import experiment, metrics
+from shapelab.measure import experiment
 from shapelab.measure.clock import HostClock
 from shapelab.measure.experiment import memory_needed_bytes, sweep
+from shapelab.record import metrics
 from shapelab.record.run import Run
 from shapelab.request.shape import RequestShape, grid
 from tests.toys import ScriptedModel, ScriptedTime, scripted_lab, toy_lab

@@ -131,10 +131,19 @@ def test_saved_and_loaded_it_predicts_the_same(tmp_path):
     assert back.environment == RUN.environment, "a model says whose it is"
 
 
+def test_a_model_of_schema_1_is_still_read(tmp_path):
+    old = json.loads(MODEL.model_dump_json()) | {"schema_version": 1}
+    where = old["environment"]
+    where["dtype"] = where.pop("weight_dtype")
+    del where["kind"], where["compute_dtype"]
+    (tmp_path / "old.json").write_text(json.dumps(old))
+    assert LatencyModel.load(tmp_path / "old.json").environment == MODEL.environment
+
+
 @pytest.mark.parametrize(
     "change,word",
     [
-        (lambda d: d.update(schema_version=2), "schema_version"),
+        (lambda d: d.update(schema_version=3), "schema_version"),
         (lambda d: d.pop("decode"), "decode"),
         (lambda d: d.update(surprise=1), "surprise"),
         (lambda d: d["prefill"].update(fixed_s=-1), "prefill.fixed_s"),

@@ -19,7 +19,7 @@ def test_there_are_recorded_runs_and_a_menu_of_them():
 def test_a_recorded_run_says_whose_it_is_and_can_be_fitted(name):
     run = recorded(name)
     where = run.environment
-    assert where.model and where.dtype and where.spec and where.threads and where.measured_at.startswith("20")
+    assert where.model and where.weight_dtype and where.spec and where.threads and where.measured_at.startswith("20")
     low, high = LatencyModel.fit(run).predict(RAG).total_interval_s
     assert 0 < low < high < 2 * low
 

@@ -7,16 +7,16 @@ import json
 import pytest
 
 from shapelab.errors import ShapelabError
-from shapelab.measure import record
-from shapelab.record.environment import Environment, GpuState
+from shapelab.record import run as record
+from shapelab.record.environment import GpuState, LocalMachine
 from shapelab.record.machine_ceilings import Limits
 from shapelab.record.measurement import Measurement, Repeat
 from shapelab.record.run import Run
 from shapelab.request.shape import RequestShape
 
 MS = 1_000_000
-HERE = Environment(
-    device="a CPU", device_kind="cpu", model="toy", weights="random", dtype="float32", threads=2, cpus_usable=1.5,
+HERE = LocalMachine(
+    device="a CPU", device_kind="cpu", model="toy", weights="random", weight_dtype="float32", compute_dtype="float32", threads=2, cpus_usable=1.5,
     torch="2", transformers="5", python="3.11", shapelab="0.1.0", system="Linux x86_64", measured_at="2025-01-01T00:00:00+00:00",
 )  # fmt: skip
 GPU = GpuState(sm_clock_mhz=1980, temperature_c=41, power_w=312.5, energy_j=1000.25)
@@ -116,7 +116,7 @@ def refused(path, *words):
 
 
 def test_another_schema_version(tmp_path):
-    refused(written(tmp_path, lambda header, _: header.update(schema_version=2)), "schema version 2", "Update shapelab")
+    refused(written(tmp_path, lambda header, _: header.update(schema_version=3)), "schema version 3", "Update shapelab")
 
 
 def test_an_empty_file(tmp_path):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from shapelab.classroom.explorers.machines import about, fits, gigabytes, machine_panel, memory, refuse_what_does_not_fit
 from shapelab.classroom.explorers.panel import BARS, BATCHES, TOKENS, USD_PER_HOUR, Bar, Panel, View, steps
-from shapelab.classroom.figures import DECODE
+from shapelab.classroom.figures.colours import DECODE
 from shapelab.classroom.html import short
 from shapelab.classroom.table import Table
 from shapelab.cost.machine_hours import machine_cost

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from shapelab.classroom.explorers.machines import about, machine_panel, refuse_what_does_not_fit
 from shapelab.classroom.explorers.panel import BATCHES, TOKENS, Bar, Panel, View, steps
-from shapelab.classroom.figures import DECODE, PREFILL
+from shapelab.classroom.figures.colours import DECODE, PREFILL
 from shapelab.classroom.html import short
 from shapelab.classroom.table import Table
 from shapelab.predict.machine import Machine, Prediction

@@ -1,0 +1,102 @@
+"""A picture and its description, made together from the same numbers; and what all pictures share: size, units, caption."""
+
+import base64
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from shapelab.classroom.figures.colours import FAINT, INK
+from shapelab.classroom.html import escape, short
+from shapelab.errors import CannotWrite, NotEnoughMeasured
+from shapelab.record.measurement import Measurement
+
+_VERBATIM = {"text.parse_math": False, "text.usetex": False}
+verbatim = rc_context(_VERBATIM)  # a decorator: a dollar sign in a name is a dollar sign, not the start of a formula
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Drawn:
+    """A picture and what it shows in words: for readers who do not see it, and for reading its values exactly.
+
+    pyplot does not know the figure, so a notebook shows it once, and nothing has to be closed.
+    """
+
+    figure: Figure
+    words: str
+
+    def __repr__(self) -> str:
+        return self.words
+
+    def save(self, path: str | Path, dpi: float = 110) -> Path:
+        """Write the picture in the format that the file's name ends with. Raises CannotWrite."""
+        path = Path(path)
+        try:
+            with rc_context(_VERBATIM):
+                self.figure.savefig(path, dpi=dpi)
+        except OSError as error:
+            raise CannotWrite(f"The picture could not be written to {path} ({error.strerror}).") from error
+        return path
+
+    def png(self, dpi: float = 110) -> bytes:
+        with io.BytesIO() as file, rc_context(_VERBATIM):
+            self.figure.savefig(file, format="png", dpi=dpi)
+            return file.getvalue()
+
+    def html(self) -> str:
+        """The picture for a page, with its description as the alternative text."""
+        return _image(self.png(), self.words)
+
+    def _repr_mimebundle_(self, **_) -> dict:
+        png = self.png()
+        page = f"{_image(png, self.words)}<details><summary>In words</summary>{escape(self.words)}</details>"
+        return {"text/html": page, "image/png": png, "text/plain": self.words}
+
+
+def canvas(height: float, width: float = 9, columns: int = 1) -> tuple[Figure, list[Axes]]:
+    """An empty figure, in inches, with one set of axes for each column."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, list(figure.subplots(1, columns, squeeze=False)[0])
+
+
+def label(axis: Axes, title: str, across: str, up: str = "", grid: str = "y") -> str:
+    """Write title and units on the axes. Returns them as the opening of a description."""
+    axis.set_title(title, loc="left", fontsize=12)
+    axis.set_xlabel(across)
+    axis.set_ylabel(up)
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.grid(axis=grid, color=FAINT, linewidth=0.6)
+    axis.set_axisbelow(True)
+    units = f"{up}, over {across}" if up else across
+    return f"{title} ({units}):" if title else f"{units}:"
+
+
+def captioned(figure: Figure, words: str, kind: str, about: str) -> Drawn:
+    """The finished picture; under it stands whose numbers these are, such as "measured: model, dtype, machine"."""
+    figure.supxlabel(f"{kind}: {about}", fontsize=8, x=0.01, ha="left", color=INK)
+    return Drawn(figure, f"{words} {kind[:1].upper()}{kind[1:]}: {about}.")
+
+
+def in_words(points: Sequence[tuple[float, float]]) -> str:
+    """The points of a line: "1 at 64, 2.5 at 1,024"."""
+    return ", ".join(f"{short(y)} at {short(x)}" for x, y in points)
+
+
+def ratio(one: float, other: float) -> str:
+    """How many times as large one is as the other, for a title; infinitely many times where a coarse clock saw no time pass."""
+    return short(one / other) if other else "∞"
+
+
+def not_empty(measurements: Sequence[Measurement]) -> Sequence[Measurement]:
+    """The measurements. Raises NotEnoughMeasured when there is none to draw."""
+    if not measurements:
+        raise NotEnoughMeasured("This run holds no measured shape, so there is nothing to draw.")
+    return measurements
+
+
+def _image(png: bytes, alt: str) -> str:
+    return f'<img alt="{escape(alt)}" style="max-width:100%" src="data:image/png;base64,{base64.b64encode(png).decode()}">'
