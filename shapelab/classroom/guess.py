@@ -8,7 +8,6 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import geometric_mean, median
 
@@ -18,8 +17,9 @@ from pydantic import BaseModel, FiniteFloat, ValidationError
 from shapelab.classroom import figures
 from shapelab.classroom.html import Card, escape, live_or_still, short
 from shapelab.classroom.table import Table
-from shapelab.errors import ShapelabError
-from shapelab.files import cache_dir
+from shapelab.errors import CannotWrite, ShapelabError
+from shapelab.files import cache_dir, locked, user_path, write_text_atomically
+from shapelab.record.fields import now
 
 CLOSE = 1.5  # a number or a curve within this factor counts as close
 Points = list[tuple[FiniteFloat, FiniteFloat]]
@@ -116,18 +116,19 @@ def sketch(key: str, question: str, xlabel: str, xs: Sequence[float], unit: str,
 
 def commit(key: str, answer: str | float | Points, question: str = "", unit: str = ""):
     """Keep a prediction. A later one for the same key takes its place, until it was revealed."""
-    kept = _read()
-    if key in kept and kept[key].measured is not None:
-        raise ShapelabError(
-            f'This one was revealed already, and your prediction stands. guess.forget("{key}") makes room for a new one.'
-        )
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    _write({**kept, key: Prediction(answer=answer, at=now, question=question, unit=unit)})
+    with locked(_path()):  # two notebooks may be open
+        kept = _read()
+        if key in kept and kept[key].measured is not None:
+            raise ShapelabError(
+                f'This one was revealed already, and your prediction stands. guess.forget("{key}") makes room for a new one.'
+            )
+        _write({**kept, key: Prediction(answer=answer, at=now(), question=question, unit=unit)})
 
 
 def forget(key: str):
     """Drop a prediction, so that another can be committed."""
-    _write({other: entry for other, entry in _read().items() if other != key})
+    with locked(_path()):
+        _write({other: entry for other, entry in _read().items() if other != key})
 
 
 def committed(key: str) -> str | float | Points | None:
@@ -252,12 +253,12 @@ def _asked(key: str, question: str, unit: str, controls: list, answer: Callable,
 
 def _settled(key: str, measured, kind: type):
     """The prediction for a key if it is of this kind; what was measured is kept beside it."""
-    kept = _read()
-    entry = kept.get(key)
+    entry = _read().get(key)
     if entry is None or not isinstance(entry.answer, kind):
         return None
-    with suppress(ShapelabError):  # not writable: the learner still sees the answer, only the closing page misses it
-        _write({**kept, key: entry.model_copy(update={"measured": measured})})
+    # Not writable: the learner still sees the answer, only the closing page misses it.
+    with suppress(CannotWrite), locked(_path()):
+        _write({**_read(), key: entry.model_copy(update={"measured": measured})})
     return entry.answer
 
 
@@ -278,7 +279,7 @@ def _closeness(entry: Prediction) -> str:
 
 
 def _path() -> Path:
-    return Path(os.environ.get("SHAPELAB_PREDICTIONS") or cache_dir() / "predictions.json")
+    return user_path(os.environ.get("SHAPELAB_PREDICTIONS") or cache_dir() / "predictions.json")
 
 
 def _read() -> dict[str, Prediction]:
@@ -297,13 +298,7 @@ def _read() -> dict[str, Prediction]:
 
 
 def _write(kept: dict[str, Prediction]):
-    path = _path()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        half = path.with_suffix(".new")
-        half.write_text(json.dumps({key: e.model_dump() for key, e in kept.items()}, indent=2), encoding="utf-8")
-        os.replace(half, path)
-    except OSError as error:
-        raise ShapelabError(
-            f"The prediction cannot be kept in {path} ({error.strerror}). Set SHAPELAB_PREDICTIONS to a file that can be written."
-        ) from error
+        write_text_atomically(_path(), json.dumps({key: e.model_dump() for key, e in kept.items()}, indent=2))
+    except CannotWrite as error:
+        raise CannotWrite(f"{error} SHAPELAB_PREDICTIONS names the file.") from error

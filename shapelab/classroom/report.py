@@ -8,6 +8,7 @@ from shapelab.claims import registry as claims
 from shapelab.classroom import figures, guess, tables
 from shapelab.classroom.html import escape
 from shapelab.errors import ShapelabError
+from shapelab.files import write_text_atomically
 from shapelab.record.run import Run
 
 _STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:62em;margin:2em auto;padding:0 1em;color:#222}
@@ -20,7 +21,7 @@ def report(runs: Sequence[Run]) -> str:
     if not any(run.measurements for run in runs):
         raise ShapelabError("There is nothing to report yet. `shapelab run` measures three shapes.")
     found = claims.all_findings(runs)
-    decided = [f for f in found if f.verdict != "not_measured"]
+    decided = [f for f in found if f.decided]
     held = sum(f.verdict == "holds" for f in decided)
     parts = [
         f"<p>{len(decided)} of {len(found)} claims decided: {held} hold in these runs, {len(decided) - held} do not. "
@@ -47,14 +48,8 @@ SHOWN = 12  # bars in a picture; the table has every shape
 
 
 def write_report(runs: Sequence[Run], out: str | Path) -> Path:
-    """Write the page. Raises ShapelabError when the file cannot be written."""
-    out, page = Path(out), report(runs)
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise ShapelabError(f"The report cannot be written to {out} ({error.strerror}). Choose another --out.") from error
-    return out
+    """Write the page. Raises CannotWrite."""
+    return write_text_atomically(out, report(runs))
 
 
 def _versions(run: Run) -> str:
