@@ -4,7 +4,7 @@ import time
 
 import torch
 
-from shapelab.model.load import memory_available
+from shapelab.model.memory import memory_available
 from shapelab.record.machine_ceilings import Ceilings
 
 MIB = 2**20

@@ -13,7 +13,8 @@ from shapelab.errors import ShapelabError
 from shapelab.measure.clock import clock_for
 from shapelab.measure.environment import GpuWatch, environment
 from shapelab.measure.loop import Generation, generate, held_bytes, new_cache, prefill
-from shapelab.model.load import Lab, give_back_memory, memory_available
+from shapelab.model.load import Lab
+from shapelab.model.memory import give_back_memory, memory_available
 from shapelab.record.environment import Environment
 from shapelab.record.measurement import Measurement, Repeat, Skipped
 from shapelab.record.run import Run
@@ -39,6 +40,7 @@ def run_once(
         raise ShapelabError(
             f"The prompts have {lengths} tokens and the shape {shape} needs {shape.batch_size} x {shape.prompt_tokens}."
         )
+    lab.check_ids(rows)
     ids = torch.tensor(rows, device=lab.device)
     cache = new_cache(lab.model, shape.final_kv_tokens)
     if shape.cached_tokens:  # what an earlier request left in the cache; its time is not this request's
