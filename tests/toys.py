@@ -51,7 +51,7 @@ def toy_model(family: str = "llama", dtype=torch.float64, **changes):
 def toy_lab(family: str = "llama", **changes) -> Lab:
     model = toy_model(family, **changes)
     spec = ModelSpec.from_config(model.config)
-    return Lab(model, ByteTokenizer(), f"toy-{family}", "random", torch.device("cpu"), torch.float64, spec)
+    return Lab(model, ByteTokenizer(spec.vocab_size), f"toy-{family}", "random", torch.device("cpu"), torch.float64, spec)
 
 
 def random_ids(batch: int, length: int, seed: int = 0) -> torch.Tensor:

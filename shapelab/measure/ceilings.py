@@ -5,7 +5,7 @@ import time
 import torch
 
 from shapelab.measure.clock import synchronize
-from shapelab.model.load import memory_available
+from shapelab.model.memory import memory_available
 from shapelab.record.machine_ceilings import Ceilings
 
 MIB = 2**20

@@ -14,7 +14,8 @@ from shapelab.files import cache_dir
 from shapelab.measure.ceilings import measure_ceilings
 from shapelab.measure.environment import device_name, environment
 from shapelab.model import embedded
-from shapelab.model.load import choose_device, choose_dtype, choose_model, memory_available
+from shapelab.model.load import choose_device, choose_dtype, choose_model
+from shapelab.model.memory import memory_available
 
 
 def examine() -> dict:

@@ -12,9 +12,9 @@ from shapelab.files import keep_from_interrupts
 from shapelab.measure.clock import clock_for
 from shapelab.measure.environment import GpuWatch, environment
 from shapelab.measure.loop import Generation, prefill, timed
-from shapelab.measure.memory import PeakMemory, is_out_of_memory, refuse_what_memory_cannot_hold, too_large
 from shapelab.model.kv_cache import new_cache
-from shapelab.model.load import Lab, give_back_memory
+from shapelab.model.load import Lab
+from shapelab.model.memory import PeakMemory, give_back_memory, is_out_of_memory, refuse_what_memory_cannot_hold, too_large
 from shapelab.record.fields import LONGEST_TEXT
 from shapelab.record.measurement import Measurement, Repeat
 from shapelab.record.run import Run, Settings, check_that_it_can_be_saved
@@ -52,6 +52,7 @@ def ready(lab: Lab, shape: RequestShape, prompts: Sequence[Sequence[int]] | None
             f"The prompts have {lengths} tokens and the shape {shape} needs {shape.batch_size} x {shape.prompt_tokens}.",
             "prompts",
         )
+    lab.check_ids(rows)
     ids = torch.tensor(rows, device=lab.device)
     cache = new_cache(lab.model, shape.final_kv_tokens)
     if shape.cached_tokens:  # an earlier request left them; this request does not pay for them

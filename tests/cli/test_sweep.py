@@ -24,7 +24,7 @@ def test_a_sweep_with_other_repeats_into_the_same_file_is_refused(toy, tmp_path)
 
 
 def test_sweep_names_what_it_skipped(toy, tmp_path, monkeypatch):
-    monkeypatch.setattr("shapelab.measure.memory.memory_available", lambda _: 0)
+    monkeypatch.setattr("shapelab.model.memory.memory_available", lambda _: 0)
     result = shapelab("sweep", "--input", "5", "--output", "2", "--out", tmp_path / "s.jsonl")
     assert result.exit_code == 0 and "5x2: " in result.stdout.replace("\n", " ")
 

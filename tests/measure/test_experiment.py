@@ -11,7 +11,7 @@ from shapelab.errors import BadArgument, DoesNotFit, ShapelabError
 from shapelab.files import keep_from_interrupts
 from shapelab.measure.clock import HostClock
 from shapelab.measure.experiment import measure_shapes, run_once, warm_up
-from shapelab.measure.memory import PeakMemory
+from shapelab.model.memory import PeakMemory
 from shapelab.record import metrics
 from shapelab.record.run import Run, Settings
 from shapelab.request.shape import RequestShape

@@ -14,8 +14,8 @@ import pytest
 from shapelab.errors import BadArgument, BadFile, CannotWrite, OtherSettings, ShapelabError
 from shapelab.files import locked
 from shapelab.measure.clock import HostClock
-from shapelab.measure.memory import memory_needed_bytes
 from shapelab.measure.sweep import sweep
+from shapelab.model.memory import memory_needed_bytes
 from shapelab.record import metrics
 from shapelab.record.fields import utc
 from shapelab.record.run import Run, Settings
@@ -225,7 +225,7 @@ def test_another_error_ends_the_sweep(scripted, tmp_path):
 def test_a_skipped_shape_is_tried_again(scripted, tmp_path, monkeypatch):
     lab, model, _ = scripted
     out, left = tmp_path / "s.jsonl", [0]
-    monkeypatch.setattr("shapelab.measure.memory.memory_available", lambda _: left[0])
+    monkeypatch.setattr("shapelab.model.memory.memory_available", lambda _: left[0])
     for left[0] in (0, memory_needed_bytes(lab, SHAPES[2]), memory_needed_bytes(lab, SHAPES[2])):
         run = run_sweep(scripted, out)
         assert Run.load(out, unfinished=True) == run, "what was tried again stands once, with its last outcome"
@@ -239,7 +239,7 @@ def test_a_skipped_shape_is_tried_again(scripted, tmp_path, monkeypatch):
 
 def test_what_cannot_fit_is_not_even_tried(scripted, tmp_path, monkeypatch):
     lab, model, _ = scripted
-    monkeypatch.setattr("shapelab.measure.memory.memory_available", lambda _: memory_needed_bytes(lab, SHAPES[2]))
+    monkeypatch.setattr("shapelab.model.memory.memory_available", lambda _: memory_needed_bytes(lab, SHAPES[2]))
     run = run_sweep(scripted, tmp_path / "s.jsonl")
     (skipped,) = run.skipped
     assert (skipped.name, skipped.outcome) == ("33x3", "does_not_fit") and "GB are left" in skipped.reason
@@ -249,7 +249,7 @@ def test_what_cannot_fit_is_not_even_tried(scripted, tmp_path, monkeypatch):
 def test_a_model_of_a_long_path_can_be_skipped(scripted, tmp_path, monkeypatch):
     lab, model, clock = scripted
     object.__setattr__(lab, "name", "/models" * 700)
-    monkeypatch.setattr("shapelab.measure.memory.memory_available", lambda _: 0)
+    monkeypatch.setattr("shapelab.model.memory.memory_available", lambda _: 0)
     assert (
         len(run_sweep(scripted, tmp_path / "s.jsonl").skipped)
         == len(Run.load(tmp_path / "s.jsonl", unfinished=True).skipped)

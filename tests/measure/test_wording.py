@@ -12,7 +12,7 @@ LAB, SHAPE = toy_lab(), RequestShape(5, 2)
 
 
 def no_memory(monkeypatch, _):
-    monkeypatch.setattr("shapelab.measure.memory.memory_available", lambda _: 1e7)
+    monkeypatch.setattr("shapelab.model.memory.memory_available", lambda _: 1e7)
     measure_shapes(LAB, {"a": SHAPE}, progress=False)
 
 

