@@ -76,5 +76,5 @@ def test_the_largest_batch_is_near_the_planners_and_not_above_it(t4):
     planned = plan_kv(TINYLLAMA, RequestShape(1205, 25), USABLE)["paged"].requests
     fits = [b for b in range(1, planned + 50) if memory_needed_bytes(lab, RequestShape(1205, 25, b)) <= t4["free"]]
     assert 0.1 * planned < max(fits) <= planned, "one pass reads the whole batch here, an engine reads one prompt at a time"
-    with pytest.raises(ShapelabError, match=r"1205x25@\d+ does not fit in the memory of this cuda .* GB are left"):
+    with pytest.raises(DoesNotFit, match=r"1205x25@\d+ does not fit in the memory of this cuda .* GB are left"):
         measure_shapes(lab, {"large": RequestShape(1205, 25, max(fits) + 1)}, progress=False)
