@@ -84,8 +84,7 @@ def _save(result, run_file: Path) -> Path:
 
 def _draw(timelines, result, figure_file: Path) -> str | None:
     try:
-        timelines(result).save(figure_file, dpi=150)
+        return str(timelines(result).save(figure_file, dpi=150))
     except CannotWrite as error:
         notice(str(error))
         return None
-    return str(figure_file)

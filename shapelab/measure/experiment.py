@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import torch
 from tqdm.auto import tqdm
 
-from shapelab.errors import BadArgument, DoesNotFit, ShapelabError
+from shapelab.errors import BadArgument, DoesNotFit, UnsupportedModel
 from shapelab.files import keep_from_interrupts
 from shapelab.measure.clock import clock_for
 from shapelab.measure.environment import GpuWatch, environment
-from shapelab.measure.loop import Generation, generate, held_bytes, new_cache, prefill
+from shapelab.measure.loop import Generation, prefill, timed
 from shapelab.measure.memory import PeakMemory, is_out_of_memory, refuse_what_memory_cannot_hold, too_large
+from shapelab.model.kv_cache import new_cache
 from shapelab.model.load import Lab, give_back_memory
 from shapelab.record.fields import LONGEST_TEXT
 from shapelab.record.measurement import Measurement, Repeat
@@ -23,37 +24,39 @@ from shapelab.request.shape import RequestShape
 WARM_UP_OUTPUT_TOKENS = 4  # at least 2, or the decode step would first run inside the measurement
 
 
-def run_once(
-    lab: Lab, shape: RequestShape, prompts: Sequence[Sequence[int]] | None = None, *, clock=None, on_token=None
-) -> Generation:
-    """Run a shape once: exactly S tokens read and N written by each row, in a fresh cache.
+def run_once(lab: Lab, shape: RequestShape, prompts: Sequence[Sequence[int]] | None = None, *, clock=None) -> Generation:
+    """Run a shape once: read exactly S tokens and write exactly N in each row, in a fresh cache.
 
-    prompts  B rows of cached + input ids; None takes real text. Raises ShapelabError before anything runs when the
-    shape does not fit the model.
+    prompts  B rows of cached + input ids; None takes real text. Raises DoesNotFit or BadArgument before anything runs,
+    UnsupportedModel where the model ignored its cache.
     """
+    ids, cache = ready(lab, shape, prompts)
+    generation = timed(lab.model, ids, shape.output_tokens, clock or clock_for(lab.device), cache)
+    length = cache.get_seq_length()
+    if length != shape.final_kv_tokens:
+        raise UnsupportedModel(
+            f"The KV cache holds {length} tokens after the run and should hold {shape.final_kv_tokens}: this transformers did not "
+            "use the cache it was given, so the timing means nothing. Try transformers 4.57 to 5.x."
+        )
+    return generation
+
+
+@torch.inference_mode()
+def ready(lab: Lab, shape: RequestShape, prompts: Sequence[Sequence[int]] | None = None):
+    """The input ids (B, S) on the device, and a KV cache with the cached tokens in it and room for the rest."""
     lab.check(shape)
     rows = prompt_ids(lab.tokenizer, shape) if prompts is None else prompts
     lengths = [len(row) for row in rows]
     if lengths != [shape.prompt_tokens] * shape.batch_size:
-        raise ShapelabError(
-            f"The prompts have {lengths} tokens and the shape {shape} needs {shape.batch_size} x {shape.prompt_tokens}."
+        raise BadArgument(
+            f"The prompts have {lengths} tokens and the shape {shape} needs {shape.batch_size} x {shape.prompt_tokens}.",
+            "prompts",
         )
     ids = torch.tensor(rows, device=lab.device)
     cache = new_cache(lab.model, shape.final_kv_tokens)
-    if shape.cached_tokens:  # what an earlier request left in the cache; its time is not this request's
-        with torch.inference_mode():
-            prefill(lab.model, ids[:, : shape.cached_tokens], cache)
-    generation = generate(
-        lab.model, ids[:, shape.cached_tokens :], shape.output_tokens, cache, clock or clock_for(lab.device), on_token=on_token
-    )
-    held, expected = cache.get_seq_length(), shape.final_kv_tokens
-    if held != expected:
-        raise ShapelabError(
-            f"The cache holds {held} tokens after the run and should hold {expected}: this transformers did not use "
-            "the cache it was given, so the timing means nothing. Try transformers 4.57 to 5.x."
-        )
-    timeline = dataclasses.replace(generation.timeline, shape=shape)
-    return dataclasses.replace(generation, timeline=timeline, kv_cache_bytes=held_bytes(cache))
+    if shape.cached_tokens:  # an earlier request left them; this request does not pay for them
+        prefill(lab.model, ids[:, : shape.cached_tokens], cache)
+    return ids[:, shape.cached_tokens :], cache
 
 
 def measure_shapes(

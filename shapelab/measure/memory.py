@@ -54,8 +54,11 @@ def is_out_of_memory(error: BaseException) -> bool:
 def recover_memory(device: torch.device):
     """After running out, and once the error and its traceback are gone: they hold the tensors of the failed pass."""
     give_back_memory()
-    if device.type in ("cuda", "mps"):
-        getattr(torch, device.type).empty_cache()
+    if device.type == "cuda":
+        with torch.cuda.device(device):  # or it would open a context on the first GPU
+            torch.cuda.empty_cache()
+    elif device.type == "mps":
+        torch.mps.empty_cache()
 
 
 class PeakMemory:

@@ -198,7 +198,7 @@ class Run:
                 measured.add(entry.name)
             run._take(entry)
         if run is None:
-            raise BadFile(f"{path} is empty. `shapelab run --out DIR` writes a run.")
+            raise BadFile(f"{path} is empty. `shapelab run` writes a run.")
         return run
 
     def _repr_html_(self) -> str:

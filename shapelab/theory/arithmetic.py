@@ -7,7 +7,7 @@ attention; norms, activations and the embedding look-up are left out (well under
 
 from numbers import Real
 
-from shapelab.errors import ShapelabError
+from shapelab.errors import BadArgument
 from shapelab.request.shape import whole
 from shapelab.theory.model_spec import ModelSpec
 
@@ -17,8 +17,10 @@ BYTES_PER_NUMBER = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2, "fl
 def bytes_per_number(dtype: str | float) -> float:
     """Bytes of one number: of a dtype by its name, or a positive number of bytes as it is."""
     size = BYTES_PER_NUMBER.get(dtype) if isinstance(dtype, str) else dtype
-    if isinstance(size, bool) or not isinstance(size, int | float) or not 0 < size <= 16:
-        raise ShapelabError(f"{dtype!r} is no size of a number. Use one of {', '.join(BYTES_PER_NUMBER)}, or bytes such as 0.5.")
+    if isinstance(size, bool) or not isinstance(size, Real) or not 0 < size <= 16:
+        raise BadArgument(
+            f"dtype {dtype!r} is no size of a number. Use one of {', '.join(BYTES_PER_NUMBER)}, or bytes such as 0.5.", "dtype"
+        )
     return size
 
 
@@ -27,9 +29,8 @@ def parameter_count(spec: ModelSpec) -> int:
 
     3 is 2 where the MLP is not gated. Llama-2-7B: 6,738,415,616.
     """
-    matrices = spec.num_hidden_layers * (_attention_weights(spec) + _mlp_weights(spec, spec.num_experts))
     small = spec.num_hidden_layers * spec.extra_parameters_per_layer + spec.extra_parameters
-    return matrices + small + _embedding(spec) * (1 if spec.tie_word_embeddings else 2)
+    return _layer_weights(spec, spec.num_experts) + small + _embedding(spec) * (1 if spec.tie_word_embeddings else 2)
 
 
 def weight_bytes(spec: ModelSpec, dtype: str | float = "float16") -> float:
@@ -53,13 +54,15 @@ def prefill_flops(spec: ModelSpec, input_tokens: int, cached_tokens: int = 0) ->
     counted, and the head for the last position only, so chunks sum to the whole after taking off each extra chunk's 2hV.
     """
     s, cached = whole("input_tokens", input_tokens, 1), whole("cached_tokens", cached_tokens, 0)
-    return 2 * s * _weights_per_token(spec) + _attention(spec) * (s * cached + s * (s + 1) / 2) + _head(spec)
+    return (
+        2 * s * _layer_weights(spec, spec.num_experts_per_tok) + _attention(spec) * (s * cached + s * (s + 1) / 2) + _head(spec)
+    )
 
 
 def decode_flops(spec: ModelSpec, context_tokens: float) -> float:
     """FLOPs of one decode step of one sequence: 2 W + 4 L H d x context + 2hV. The context includes the new token."""
     context = _context(context_tokens)
-    return 2 * _weights_per_token(spec) + _attention(spec) * context + _head(spec)
+    return 2 * _layer_weights(spec, spec.num_experts_per_tok) + _attention(spec) * context + _head(spec)
 
 
 def prefill_bytes(
@@ -90,6 +93,11 @@ def decode_bytes(
     return weights_read(spec, rows) * bytes_per_number(dtype) + rows * context * kv
 
 
+def active_parameter_count(spec: ModelSpec) -> int:
+    """Numbers that one token meets: all, less the experts it does not choose. Qwen3-30B-A3B: 3.35e9 of 30.5e9."""
+    return parameter_count(spec) - (spec.num_experts - spec.num_experts_per_tok) * _expert_copies(spec)
+
+
 def weights_read(spec: ModelSpec, tokens: int = 1) -> float:
     """Numbers a pass over so many tokens reads: all, less an input embedding of its own (a look-up) and experts nobody chose.
 
@@ -97,18 +105,20 @@ def weights_read(spec: ModelSpec, tokens: int = 1) -> float:
     """
     experts, chosen = spec.num_experts, spec.num_experts_per_tok
     asleep = experts * ((experts - chosen) / experts) ** tokens
-    unread = spec.num_hidden_layers * asleep * spec.mlp_matrices * spec.hidden_size * spec.intermediate_size
-    return parameter_count(spec) - (0 if spec.tie_word_embeddings else _embedding(spec)) - unread
+    return parameter_count(spec) - (0 if spec.tie_word_embeddings else _embedding(spec)) - asleep * _expert_copies(spec)
 
 
 def activation_bytes(spec: ModelSpec, tokens: int, batch_size: int = 1, dtype: str | float = "float16") -> float:
     """An estimate of what one layer of a pass holds at once, besides weights and cache; other layers reuse it.
 
     For each token: hidden states (about 6 h numbers), queries, keys and values, the MLP's two intermediates and their
-    product (3 f); and the logits of the last position. For an allocator's waste add 30 % (see measure.experiment).
+    product (3 f, those of every expert that it chooses); and the logits of the last position. For an allocator's waste add 30 % (see measure.experiment).
     """
     numbers = 6 * spec.hidden_size + (spec.num_attention_heads + 2 * spec.num_key_value_heads) * spec.head_dim
-    numbers += 3 * spec.intermediate_size
+    width = (
+        spec.moe_intermediate_size or spec.intermediate_size
+    ) * spec.num_experts_per_tok + spec.shared_expert_intermediate_size
+    numbers += 3 * max(width, spec.intermediate_size if spec.num_dense_layers else 0)
     rows = whole("batch_size", batch_size, 1)
     return rows * (whole("tokens", tokens, 1) * numbers + 2 * spec.vocab_size) * bytes_per_number(dtype)
 
@@ -116,24 +126,29 @@ def activation_bytes(spec: ModelSpec, tokens: int, batch_size: int = 1, dtype: s
 def _context(value: float) -> float:
     """A context that makes sense, or a sentence. A mean context need not be whole."""
     if isinstance(value, bool) or not isinstance(value, Real) or not 1 <= value <= 10**10:
-        raise ShapelabError(f"context_tokens must be a number of at least 1, not {value!r}.")
+        raise BadArgument(f"context_tokens must be a number of at least 1, not {value!r}.", "context_tokens")
     return value
 
 
-def _weights_per_token(spec: ModelSpec) -> int:
-    """W: numbers of the layers' matrices that each token is multiplied with."""
-    return spec.num_hidden_layers * (_attention_weights(spec) + _mlp_weights(spec, spec.num_experts_per_tok))
+def _layer_weights(spec: ModelSpec, experts: int) -> int:
+    """Of all layers: queries and output 2hHd, keys and values 2hKd, and MLPs, with so many experts of each layer counted."""
+    attention = 2 * spec.hidden_size * spec.head_dim * (spec.num_attention_heads + spec.num_key_value_heads)
+    if spec.num_experts == 1:
+        return spec.num_hidden_layers * (attention + _mlp(spec, spec.intermediate_size))
+    shared = _mlp(spec, spec.shared_expert_intermediate_size) + spec.hidden_size * spec.num_experts  # and the router that chooses
+    with_experts = spec.num_hidden_layers - spec.num_dense_layers
+    dense = spec.num_dense_layers * _mlp(spec, spec.intermediate_size)
+    return spec.num_hidden_layers * attention + dense + with_experts * shared + experts * _expert_copies(spec)
 
 
-def _attention_weights(spec: ModelSpec) -> int:
-    """Of one layer: queries and output 2hHd, keys and values 2hKd."""
-    return 2 * spec.hidden_size * spec.head_dim * (spec.num_attention_heads + spec.num_key_value_heads)
+def _expert_copies(spec: ModelSpec) -> int:
+    """Numbers of one expert in every layer that has experts."""
+    width = spec.moe_intermediate_size or spec.intermediate_size
+    return (spec.num_hidden_layers - spec.num_dense_layers) * _mlp(spec, width)
 
 
-def _mlp_weights(spec: ModelSpec, experts: int) -> int:
-    """Of one layer: the matrices of so many experts, and the router that chooses them."""
-    router = spec.hidden_size * spec.num_experts if spec.num_experts > 1 else 0
-    return experts * spec.mlp_matrices * spec.hidden_size * spec.intermediate_size + router
+def _mlp(spec: ModelSpec, width: int) -> int:
+    return spec.mlp_matrices * spec.hidden_size * width
 
 
 def _attention(spec: ModelSpec) -> int:

@@ -3,7 +3,7 @@
 import csv
 from dataclasses import dataclass
 
-from shapelab.errors import ShapelabError
+from shapelab.errors import BadArgument, BadFile, UnknownName
 from shapelab.files import data_path
 from shapelab.theory.roofline import Device
 
@@ -41,13 +41,16 @@ class GPU:
     def device(self, dtype: str) -> Device:
         """The GPU as a roofline sees it when it computes in a dtype, which must be native to it."""
         if dtype == "int4":
-            raise ShapelabError("int4 is how weights are stored; name the dtype they are computed in, such as float16.")
+            raise BadArgument(
+                "dtype int4 is how weights are stored; name the one they are computed in, such as float16.", "dtype"
+            )
         if dtype not in _PEAKS:
-            raise ShapelabError(f"{dtype!r} is no dtype to compute in. Use one of {', '.join(self.flops_per_s)}.")
+            raise BadArgument(f"dtype {dtype!r} computes nothing. Use one of {', '.join(self.flops_per_s)}.", "dtype")
         if dtype not in self.flops_per_s:
-            raise ShapelabError(
+            raise BadArgument(
                 f"{self.full_name} (compute capability {self.compute_capability}) has no native {dtype}: its tensor cores "
-                f"do not do it. Use float16; its dtypes are {', '.join(self.flops_per_s)}."
+                f"do not do it. Use float16; its dtypes are {', '.join(self.flops_per_s)}.",
+                "dtype",
             )
         return Device(f"{self.full_name}, {dtype}", self.flops_per_s[dtype], self.bytes_per_s)
 
@@ -61,9 +64,10 @@ def known_gpus() -> dict[str, GPU]:
             try:
                 gpu = _gpu(row)
             except (KeyError, TypeError, ValueError) as error:
-                raise ShapelabError(f"gpus.csv, line {reader.line_num}: {row.get('name')!r} lacks or garbles {error}.") from None
+                line = reader.line_num
+                raise BadFile(f"gpus.csv, line {line}: {row.get('name')!r} lacks or garbles {error}.", line) from None
             if gpu.name in gpus:
-                raise ShapelabError(f"gpus.csv, line {reader.line_num}: {gpu.name} is there twice.")
+                raise BadFile(f"gpus.csv, line {reader.line_num}: {gpu.name} is there twice.", reader.line_num)
             gpus[gpu.name] = gpu
     return gpus
 
@@ -74,7 +78,7 @@ def gpu(name: str) -> GPU:
     for known in gpus.values():
         if known.name.casefold() == str(name).casefold():
             return known
-    raise ShapelabError(f"No GPU is called {name!r} here. Known are {', '.join(gpus)}.")
+    raise UnknownName(f"No GPU is called {name!r} here. Known are {', '.join(gpus)}.", "name")
 
 
 def _gpu(row: dict[str, str]) -> GPU:

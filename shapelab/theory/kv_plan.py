@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 
-from shapelab.errors import DoesNotFit, ShapelabError
+from shapelab.errors import BadArgument, DoesNotFit
 from shapelab.request.shape import RequestShape, whole
 from shapelab.theory import arithmetic
 from shapelab.theory.model_spec import ModelSpec
@@ -46,12 +46,14 @@ def plan_kv(
                     answer will end; None: the model's context. Paged allocation takes blocks of 16 tokens as they are needed.
     prefill_tokens  tokens that one pass processes at most, for the activations; None: the shape's prompt
 
-    The batch size of the shape is not looked at: it is what is asked. Raises DoesNotFit when not even the weights fit.
+    The shape's batch size plays no part: how many fit is the question. Raises DoesNotFit when not even the weights fit.
     """
     tokens = shape.final_kv_tokens
     longest = spec.max_position_embeddings if longest_tokens is None else whole("longest_tokens", longest_tokens, 1)
     if longest < tokens:
-        raise ShapelabError(f"The shape {shape} holds {tokens:,} tokens in the cache and longest_tokens is {longest:,}.")
+        raise BadArgument(
+            f"longest_tokens is {longest:,} and the shape {shape} alone leaves {tokens:,} tokens in the cache.", "longest_tokens"
+        )
     weights = arithmetic.weight_bytes(spec, dtype)
     activations = arithmetic.activation_bytes(spec, prefill_tokens or shape.prompt_tokens, 1, dtype)
     room = usable_bytes - weights - activations
@@ -72,5 +74,8 @@ def with_kv_heads(spec: ModelSpec, num_key_value_heads: int) -> ModelSpec:
     """The same model with other KV heads: as many as query heads is MHA, one is MQA, between is GQA (Ainslie et al. 2023)."""
     heads = whole("num_key_value_heads", num_key_value_heads, 1)
     if spec.num_attention_heads % heads:
-        raise ShapelabError(f"{spec.num_attention_heads} query heads cannot share {heads} KV heads evenly.")
+        raise BadArgument(
+            f"num_key_value_heads is {heads}, which {spec.num_attention_heads} query heads cannot share evenly.",
+            "num_key_value_heads",
+        )
     return replace(spec, num_key_value_heads=heads)

