@@ -71,20 +71,15 @@ class Table:
 
     def to_html(self) -> str:
         """A bare <table>, every cell escaped; the title is its caption. The note is not in it."""
-        sides = ["right" if place in self.numbers else "left" for place in range(len(self.headings))]
         title = f'<caption style="text-align:left">{escape(self.title)}</caption>' if self.title else ""
-        heads = [
-            f'<th scope="col" style="text-align:{side}">{escape(h)}</th>' for h, side in zip(self.headings, sides, strict=True)
-        ]
-        head = f"<thead><tr>{''.join(heads)}</tr></thead>" if any(self.headings) else ""
-        lines = [
-            "".join(
-                f'<td style="text-align:{side};vertical-align:top">{escape(c)}</td>' for c, side in zip(row, sides, strict=True)
-            )
-            for row in self.rows
-        ]
-        body = "".join(f"<tr>{line}</tr>" for line in lines)
+        head = f"<thead>{self._line('th', self.headings)}</thead>" if any(self.headings) else ""
+        body = "".join(self._line("td", row) for row in self.rows)
         return f'<table class="{VERBATIM}">{title}{head}<tbody>{body}</tbody></table>'
+
+    def _line(self, tag: str, cells: tuple[str, ...]) -> str:
+        sides = ["right" if place in self.numbers else "left" for place in range(len(cells))]
+        tags = [f'<{tag} style="text-align:{side};vertical-align:top">' for side in sides]
+        return f"<tr>{''.join(f'{start}{escape(text)}</{tag}>' for start, text in zip(tags, cells, strict=True))}</tr>"
 
     def _repr_html_(self) -> str:
         note = f"<small>{verbatim(self.note)}</small>" if self.note else ""

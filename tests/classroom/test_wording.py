@@ -2,8 +2,15 @@
 
 import pytest
 
-from shapelab.classroom import exercises, guess
+from shapelab.classroom import exercises, guess, tables
+from shapelab.classroom.explorers.batch import batch_view
+from shapelab.classroom.explorers.cost import cost_view
+from shapelab.classroom.explorers.kv import kv_view
+from shapelab.classroom.explorers.machines import machine
+from shapelab.classroom.explorers.request import request_view
+from shapelab.classroom.report import report
 from shapelab.errors import ShapelabError
+from tests.runs import MODEL, RUN, make_run
 
 
 @pytest.fixture(autouse=True)
@@ -76,6 +83,34 @@ SAYS = [
         "You have no predictions yet. Each notebook asks for some before it measures: answer, run the notebook, and come back.",
     ),
 ]
+
+PANELS_SAY = [  # of views and tables the words, of errors the sentence
+    (lambda: request_view(MODEL, 64, 12), "64x12: first token after 0.113 s, all after 0.56 s, 90 % interval 0.518 to 0.605 s; 20% of it prefill."),
+    (lambda: request_view(MODEL, 64, 12), "Nobody knows what its passes wait for: the run does not hold this machine's limits."),
+    (lambda: request_view(machine("T4"), 64, 12), "By the data sheet, with 5 ms a pass assumed, prefill waits most for "),
+    (lambda: request_view(machine("T4"), 64, 12), "(computed: tinyllama, float16, NVIDIA T4; 5 ms a pass assumed.)"),
+    (lambda: batch_view(MODEL, 64, 32), "Doubling stops being nearly free at batch "),
+    (lambda: batch_view(machine("H200"), 64, 64), "Every doubling shown is nearly free: a reader waits at most a quarter longer."),
+    (lambda: batch_view(MODEL, 8192, 32), "No doubling of this shape is known."),
+    (lambda: batch_view(machine("T4"), 1900, 100), "does not fit in memory."),
+    (lambda: batch_view(machine("T4", "llama-3-8b"), 64, 64), "A request of 64x64 does not fit in memory beside the weights (llama-3-8b, "),
+    (lambda: kv_view("tinyllama", "T4", 2048, 1), "The model has a context of 2,048 tokens, and this request needs 2,049."),
+    (lambda: cost_view("gpt-4.1", MODEL, 1, 64, 32), "10,000 requests a day of 64 + 32 tokens: "),
+    (lambda: cost_view("gpt-4.1", MODEL, 1, 64, 32, 1.0), "cached_share is from 0 to below 1, not 1.0: the last token of a prompt is always read."),
+    (lambda: report([]), "There is nothing to report yet. `shapelab run` measures three shapes."),
+    (lambda: tables.shapes_table(RUN), "One repeat. TTFT: time to first token."),
+    (lambda: tables.shapes_table(make_run({})), "Nothing was measured."),
+    (lambda: tables.terms_table(MODEL), "From: tokens or sequences from which on the price counts."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("what,text", PANELS_SAY)
+def test_panels_tables_and_the_report_say(what, text):
+    try:
+        shown = what()
+        assert text in getattr(shown, "text", repr(shown))
+    except ShapelabError as error:
+        assert text in str(error)
 
 
 @pytest.mark.parametrize("what,text", SAYS)
