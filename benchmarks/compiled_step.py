@@ -12,8 +12,10 @@ import shapelab
 from shapelab import RequestShape
 from shapelab.measure.clock import clock_for
 from shapelab.measure.environment import environment
-from shapelab.measure.loop import generate
-from shapelab.measure.overhead import compiled, measure_limits, static_cache
+from shapelab.measure.loop import timed
+from shapelab.measure.overhead import measure_limits
+from shapelab.model.forward import compiled
+from shapelab.model.kv_cache import static_cache
 from shapelab.record import metrics
 from shapelab.request.prompts import prompt_ids
 from shapelab.theory.roofline import decode_floor
@@ -23,12 +25,12 @@ SHAPE, REPEATS, GOAL = RequestShape(64, 64), 7, 1.0
 
 def steps_s(lab, repeats: int) -> tuple[list[float], list[int]]:
     """TPOT of each repeat, and the ids that the last one wrote."""
-    cache = static_cache(lab, SHAPE.total_tokens)
+    cache = static_cache(lab.model, SHAPE.total_tokens)
     seconds = []
     for _ in range(repeats):
         cache.reset()
         ids = torch.tensor(prompt_ids(lab.tokenizer, SHAPE), device=lab.device)
-        written = generate(lab.model, ids, SHAPE.output_tokens, cache, clock_for(lab.device))
+        written = timed(lab.model, ids, SHAPE.output_tokens, clock_for(lab.device), cache)
         seconds.append(metrics.tpot_s(written.timeline))
     return seconds, written.ids.tolist()
 
@@ -39,7 +41,7 @@ def main():
     parser.add_argument("--model", default="auto")
     lab = shapelab.load(parser.parse_args().model)
     eager, ids = steps_s(lab, REPEATS + 1)
-    with compiled(lab):
+    with compiled(lab.model):
         fast, compiled_ids = steps_s(lab, REPEATS + 4)  # the first ones compile
     limits = measure_limits(lab)
     floor = decode_floor(lab.spec, SHAPE.prompt_tokens + SHAPE.output_tokens // 2, 1, limits.device, lab.dtype_name).seconds

@@ -12,7 +12,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 from shapelab.computer import cpu_name, cpus_usable
 from shapelab.measure.clock import clock_for
-from shapelab.measure.loop import generate, new_cache
+from shapelab.measure.loop import timed
 
 INPUT_TOKENS, OUTPUT_TOKENS, PAIRS, GOAL = 16, 128, 8, 0.75
 CPU = torch.device("cpu")
@@ -28,8 +28,7 @@ def toy_llama():
 
 
 def ours(model, ids):
-    cache = new_cache(model, INPUT_TOKENS + OUTPUT_TOKENS - 1)
-    return generate(model, ids, OUTPUT_TOKENS, cache, clock_for(CPU)).ids
+    return timed(model, ids, OUTPUT_TOKENS, clock_for(CPU)).ids
 
 
 def theirs(model, ids):

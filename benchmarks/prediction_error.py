@@ -12,7 +12,8 @@ from pathlib import Path
 
 import shapelab
 from shapelab.measure.ceilings import measure_ceilings
-from shapelab.measure.experiment import measure_shapes, sweep
+from shapelab.measure.experiment import measure_shapes
+from shapelab.measure.sweep import sweep
 from shapelab.predict.latency import LatencyModel
 from shapelab.record import metrics
 from shapelab.record.plans import plan_shapes

@@ -17,7 +17,7 @@ _HOMES = {
     "load": "shapelab.model.load",
     "Lab": "shapelab.model.load",
     "measure_shapes": "shapelab.measure.experiment",
-    "sweep": "shapelab.measure.experiment",
+    "sweep": "shapelab.measure.sweep",
     "Run": "shapelab.record.run",
     "Measurement": "shapelab.record.measurement",
     "LatencyModel": "shapelab.predict.latency",

@@ -1,14 +1,17 @@
-"""Where the data that travels with the package lies, and where downloads are kept."""
+"""Where files lie, and how they are written so that a full disk, a second process or a Ctrl-C destroys nothing."""
 
 import os
+import secrets
+import shutil
 import signal
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from shapelab.errors import CannotWrite
+from shapelab.errors import BadArgument, CannotWrite
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -25,42 +28,103 @@ def cache_dir() -> Path:
 
 
 def user_path(path: str | Path) -> Path:
-    """A path that a person wrote, in an option or an environment variable: `~` is the home folder."""
-    return Path(os.path.expanduser(path))
+    """A path as a person gave it, in an argument or an environment variable; `~` is their home folder."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise BadArgument(f"There is no home folder for {path}. Write the path without ~.", "path") from None
+
+
+def write_text_atomically(path: str | Path, text: str) -> Path:
+    """Write a whole file or leave the earlier one whole, even if the disk fills up or the power fails.
+
+    Makes the folders above. Follows a symlink: the link stays, and the file that it points to is replaced. Raises CannotWrite.
+    """
+    path = user_path(path)
+    target = Path(os.path.realpath(path))
+    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    try:
+        if target.exists() and not target.is_file():  # a terminal or a pipe; a folder refuses
+            target.write_text(text, encoding="utf-8")
+            return path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with part.open("x", encoding="utf-8", errors="replace", newline="\n") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            if target.exists():
+                shutil.copymode(target, part)
+            os.replace(part, target)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise CannotWrite(f"{path} cannot be written ({error.strerror or error}). Choose another file, or make room.") from error
+    return path
 
 
 @contextmanager
-def keep_from_interrupts(after: int = 0):
-    """Inside, Ctrl-C waits until the block is left, so that what is being saved is saved. The first `after` ones do not wait."""
-    waiting = []
+def locked(path: str | Path, wait_s: float = 10.0) -> Iterator[None]:
+    """Inside, no other process or thread that asks for this lock writes the file. Raises CannotWrite after waiting for so long.
 
-    def wait(signal_number, _):
-        nonlocal after
-        after -= 1
-        if after >= 0:
-            raise KeyboardInterrupt
-        waiting.append(signal_number)
+    A thread that holds it may ask again. The lock is a hidden file beside it, which stays: if it were removed, two processes
+    could hold two locks of one name.
+    """
+    from filelock import FileLock, Timeout  # here and not above: most of who imports this module locks nothing
 
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):  # no interrupt can come here
-        yield
-        return
-    signal.signal(signal.SIGINT, wait)
+    target = Path(os.path.realpath(user_path(path)))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(target.with_name(f".{target.name}.lock"), is_singleton=True)
+        lock.acquire(timeout=wait_s)
+    except Timeout:
+        raise CannotWrite(f"Another process is writing {path}. Wait until it ends, or choose another file.") from None
+    except OSError as error:
+        raise CannotWrite(f"{path} cannot be written ({error.strerror or error}). Choose another file.") from error
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
-    if waiting:
+        lock.release()
+
+
+class Interrupts:
+    """The Ctrl-C of a `keep_from_interrupts` block. held: one came that has stopped nothing yet."""
+
+    def __init__(self):
+        self.held = self._open = False
+
+    def take(self, *_):
+        if not self._open:
+            self.held = True
+            return
+        self._open = False  # one is enough: a second must not stop what tidies up after the first
         raise KeyboardInterrupt
 
+    @contextmanager
+    def let_through(self) -> Iterator[None]:
+        """Inside, Ctrl-C stops what runs, as usual: once. One that came before stops it at the start."""
+        if self.held:
+            self.held = False
+            raise KeyboardInterrupt
+        self._open = True
+        try:
+            yield
+        finally:
+            self._open = False
 
-def write_text_atomically(path: Path, text: str) -> None:
-    """Write a file whole or leave it as it was; through a symlink. Raises CannotWrite."""
-    target = path.resolve()
-    half = target.with_name(target.name + ".part")
+
+@contextmanager
+def keep_from_interrupts() -> Iterator[Interrupts]:
+    """Inside, Ctrl-C stops nothing but what `let_through` allows, so that what was measured is saved first.
+
+    Blocks may lie in each other. Outside the main thread, where Python delivers no signals, this changes nothing.
+    """
+    interrupts, before = Interrupts(), signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):  # not callable: it is ignored
+        yield interrupts
+        return
+    signal.signal(signal.SIGINT, interrupts.take)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        half.write_text(text, encoding="utf-8")
-        os.replace(half, target)
-    except OSError as error:
-        raise CannotWrite(f"{path} cannot be written ({error.strerror}). Choose another file.") from error
+        yield interrupts
+    finally:
+        signal.signal(signal.SIGINT, before)

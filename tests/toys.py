@@ -1,5 +1,6 @@
 """Small models, tokenizers and clocks that answer at once and always the same."""
 
+import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
@@ -99,3 +100,19 @@ class ScriptedModel(torch.nn.Module):
 def scripted_lab(model: ScriptedModel) -> Lab:
     spec = ModelSpec.from_config(model.config)
     return Lab(model, ByteTokenizer(), "scripted", "random", torch.device("cpu"), torch.float32, spec)
+
+
+# A lack of memory, as the backends word it.
+OUT_OF_MEMORY = [
+    torch.OutOfMemoryError("no"),
+    MemoryError(),
+    RuntimeError("MPS backend out of memory (MPS allocated: 17.12 GB, other allocations: 1.20 GB, max allowed: 18.13 GB)."),
+    RuntimeError(
+        "[enforce fail at alloc_cpu.cpp:117] . DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes."
+    ),
+    RuntimeError("DefaultCPUAllocator: not enough memory: you tried to allocate 400000000000 bytes."),
+    RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+    RuntimeError("HIP out of memory. Tried to allocate 2.00 GiB"),
+    RuntimeError("Invalid buffer size: 32.00 GiB"),
+]
+EVERY_OUT_OF_MEMORY = pytest.mark.parametrize("error", OUT_OF_MEMORY, ids=lambda error: str(error)[:20] or "MemoryError")

@@ -1,60 +1,28 @@
-"""Predict, then look. A prediction is committed before the answer shows and kept in a small file of the learner's.
+"""Predict, then look. You commit a prediction before the answer shows: a choice, a number, or a curve sketched with sliders.
 
-Three kinds: a choice, a number, and a curve sketched with a few sliders. `journey` shows at the end how the guesses moved.
+`journey` shows at the end of the course how your predictions changed.
 """
 
-import json
 import math
-import os
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from datetime import UTC, datetime
-from pathlib import Path
-from statistics import geometric_mean, median
+from statistics import median
 
 import ipywidgets as widgets
-from pydantic import BaseModel, FiniteFloat, ValidationError
 
-from shapelab.classroom import figures
-from shapelab.classroom.html import Card, escape, live_or_still, short
+from shapelab.classroom import figures, predictions
+from shapelab.classroom.figures.drawn import in_words
+from shapelab.classroom.html import VERBATIM, Card, escape, live_or_still, short
+from shapelab.classroom.predictions import CLOSE, Answer, Points, Prediction, commit, committed, factor, forget
 from shapelab.classroom.table import Table
-from shapelab.errors import ShapelabError
-from shapelab.files import cache_dir
+from shapelab.errors import BadFile, ShapelabError
 
-CLOSE = 1.5  # a number or a curve within this factor counts as close
-Points = list[tuple[FiniteFloat, FiniteFloat]]
-
-
-class Prediction(BaseModel):
-    """What is kept for one key. `measured` is None until it was revealed."""
-
-    answer: str | FiniteFloat | Points
-    at: str = ""
-    question: str = ""
-    unit: str = ""
-    measured: str | FiniteFloat | Points | None = None
-
-    @property
-    def factor(self) -> float | None:
-        """How many times too large or too small a number was; for a curve the typical one of its points. None for a choice."""
-        if isinstance(self.answer, float) and isinstance(self.measured, float):
-            return _factor(self.answer, self.measured)
-        if isinstance(self.answer, list) and isinstance(self.measured, list):
-            found = dict(self.measured)
-            off = [_factor(y, found[x]) for x, y in self.answer if x in found]
-            return geometric_mean(off) if off else None
-        return None
-
-    @property
-    def right(self) -> bool | None:
-        """Whether the choice was right, the number or curve close. None until it was revealed."""
-        if isinstance(self.answer, str) and isinstance(self.measured, str):
-            return self.answer == self.measured
-        return None if self.factor is None else self.factor <= CLOSE
+__all__ = [
+    "choose", "commit", "committed", "forget", "journey", "number", "reveal", "reveal_curve", "reveal_number", "sketch",
+]  # fmt: skip
 
 
 class Asked:
-    """A question with its controls and a button; where no kernel runs, the question and what could be answered."""
+    """A question with its controls and a button; where no kernel runs, the question and the possible answers."""
 
     def __init__(self, box: widgets.VBox, question: str, answers: str):
         self.box, self.text = box, f"{question} ({answers})"
@@ -63,12 +31,12 @@ class Asked:
         return self.text
 
     def _repr_mimebundle_(self, **_) -> dict:
-        return live_or_still(self.box, self.text, f"<p>{escape(self.text)}</p>")
+        return live_or_still(self.box, self.text, f'<p class="{VERBATIM}">{escape(self.text)}</p>')
 
 
 def choose(key: str, question: str, options: Sequence[str]) -> Asked:
-    """A question with one answer to choose and a button to commit it. The key names it when it is revealed."""
-    earlier = committed(key)
+    """A question with one answer to choose and a button to commit it. `reveal` finds the prediction by its key."""
+    earlier = _earlier(key)
     choice = widgets.RadioButtons(
         options=list(options), value=earlier if earlier in options else None, layout={"width": "max-content"}
     )
@@ -77,7 +45,7 @@ def choose(key: str, question: str, options: Sequence[str]) -> Asked:
 
 def number(key: str, question: str, unit: str) -> Asked:
     """A question answered by a number above 0, and a button to commit it."""
-    earlier = committed(key)
+    earlier = _earlier(key)
     box = widgets.FloatText(value=earlier if isinstance(earlier, float) else 0.0, description=unit, **_WIDE)
 
     def answer() -> float | None:
@@ -88,7 +56,7 @@ def number(key: str, question: str, unit: str) -> Asked:
 
 def sketch(key: str, question: str, xlabel: str, xs: Sequence[float], unit: str, highest: float, first: float = 1.0) -> Asked:
     """A curve to sketch: a slider for each x after the first, where the curve starts at `first`."""
-    earlier = committed(key)
+    earlier = _earlier(key)
     known = dict(earlier) if isinstance(earlier, list) else {}
     sliders = [
         widgets.FloatSlider(
@@ -103,207 +71,165 @@ def sketch(key: str, question: str, xlabel: str, xs: Sequence[float], unit: str,
         return [(float(xs[0]), float(first)), *((float(x), s.value) for x, s in zip(xs[1:], sliders, strict=True))]
 
     def draw(_=None):
-        picture.value = figures.png(figures.sketched(points(), None, xlabel, unit, "your sketch so far", highest=highest))
-        text.value = escape(said(points(), unit))
+        picture.value = figures.sketched(points(), None, xlabel, unit, "your sketch so far", highest=highest).png()
+        text.value = escape(_written(points(), unit))
 
     for slider in sliders:
         slider.observe(draw, names="value")
     draw()
-    return _asked(
-        key, question, unit, [*sliders, picture, text], points, f"a curve: {unit}, over {xlabel} {', '.join(map(str, xs))}"
-    )
-
-
-def commit(key: str, answer: str | float | Points, question: str = "", unit: str = ""):
-    """Keep a prediction. A later one for the same key takes its place, until it was revealed."""
-    kept = _read()
-    if key in kept and kept[key].measured is not None:
-        raise ShapelabError(
-            f'This one was revealed already, and your prediction stands. guess.forget("{key}") makes room for a new one.'
-        )
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    _write({**kept, key: Prediction(answer=answer, at=now, question=question, unit=unit)})
-
-
-def forget(key: str):
-    """Drop a prediction, so that another can be committed."""
-    _write({other: entry for other, entry in _read().items() if other != key})
-
-
-def committed(key: str) -> str | float | Points | None:
-    """The answer committed for a key, or None."""
-    entry = _read().get(key)
-    return None if entry is None else entry.answer
+    answers = f"a curve: {unit}, over {xlabel} {', '.join(map(str, xs))}"
+    return _asked(key, question, unit, [*sliders, picture, text], points, answers)
 
 
 def reveal(key: str, measured: str, lesson: str, how: str = "Measured here") -> Card:
-    """A choice: what was predicted, what was measured (or computed: say `how`), and what the difference teaches."""
-    predicted = _settled(key, measured, str)
+    """A choice: the prediction, the answer that was measured (or computed: `how`), and what the difference teaches."""
+    predicted, problem = _settled(key, measured, str)
     if predicted is None:
-        first = NO_PREDICTION
+        first = f"{how}: {measured}."
     elif predicted == measured:
         first = f"You predicted {predicted}, and {predicted} it is."
     else:
         first = f"You predicted {predicted}; {how[:1].lower()}{how[1:]}: {measured}."
-    text = f"{first} {how}: {measured}. {lesson}" if predicted in (None, measured) else f"{first} {lesson}"
-    return Card(text, escape(text))
+    return _card(problem, first, lesson)
 
 
 def reveal_number(
     key: str, measured: float, unit: str, about: str, lesson: str, too_low: str = "", too_high: str = "", how: str = "measured"
 ) -> Card:
-    """A number: predicted and measured on one figure. too_low, too_high: what a guess far off on that side teaches."""
-    predicted = _settled(key, float(measured), float)
-    shown = f"{how.capitalize()}: {short(measured)} {unit}."
-    if predicted is None:
-        text = f"{NO_PREDICTION} {shown} {lesson}"
-    elif _factor(predicted, measured) <= CLOSE:
-        text = f"You predicted {short(predicted)}: close. {shown} {lesson}"
-    else:
+    """A number: predicted and measured in one picture. too_low, too_high: what a prediction far off on that side teaches."""
+    measured = float(measured)
+    predicted, problem = _settled(key, measured, float)
+    first = taught = ""
+    if predicted is not None and factor(predicted, measured) <= CLOSE:
+        first = f"You predicted {short(predicted)}: close."
+    elif predicted is not None:
         side, taught = ("low", too_low) if predicted < measured else ("high", too_high)
-        off = f"too {side} by a factor of {_factor(predicted, measured):.2g}"
-        text = f"You predicted {short(predicted)}, {off}. {shown} {taught} {lesson}".replace("  ", " ")
-    drawn = figures.picture(figures.guessed(predicted, float(measured), unit, about, how), text) if predicted else ""
-    return Card(text, f"{drawn}<p>{escape(text)}</p>")
+        first = f"You predicted {short(predicted)}, too {side} by a factor of {factor(predicted, measured):.2g}."
+    drawn = None if predicted is None else figures.guessed(predicted, measured, unit, about, how)
+    return _card(problem, first, f"{how.capitalize()}: {short(measured)} {unit}.", taught, lesson, drawn=drawn)
 
 
 def reveal_curve(
     key: str, measured: Sequence[tuple[float, float]], xlabel: str, unit: str, about: str, lesson: str, how: str = "measured"
 ) -> Card:
-    """A curve: the sketch and the measured points on one figure, and where they part."""
+    """A curve: the sketch and the measured points in one picture, and where they differ most."""
     points = [(float(x), float(y)) for x, y in measured]
-    predicted = _settled(key, points, list)
-    ends = f"{how.capitalize()}: " + ", ".join(f"{short(y)} at {x:g}" for x, y in points) + f" ({unit})."
-    if predicted is None:
-        first = NO_PREDICTION
-    else:
-        found = dict(points)
-        off = {x: _factor(y, found[x]) for x, y in predicted if x in found}
+    predicted, problem = _settled(key, points, list)
+    first = ""
+    if predicted is not None:
+        heights = dict(points)
+        off = {x: factor(y, heights[x]) for x, y in predicted if x in heights}
         worst = max(off, key=off.get, default=None)
         if worst is None or off[worst] <= CLOSE:
             first = f"Your sketch stays within a factor of {CLOSE} everywhere: close."
         else:
-            side = "high" if dict(predicted)[worst] > found[worst] else "low"
-            first = f"Your sketch parts most at {xlabel} {worst:g}, where it is too {side} by a factor of {off[worst]:.2g}."
-    text = f"{first} {ends} {lesson}"
-    figure = figures.sketched(predicted, points, xlabel, unit, about, how)
-    return Card(text, figures.picture(figure, text) + f"<p>{escape(text)}</p>")
+            side = "high" if dict(predicted)[worst] > heights[worst] else "low"
+            first = f"Your sketch is furthest off at {xlabel} {worst:g}: too {side} by a factor of {off[worst]:.2g}."
+    drawn = figures.sketched(predicted, points, xlabel, unit, about, how)
+    return _card(problem, first, f"{how.capitalize()}: {_written(points, unit)}.", lesson, drawn=drawn)
 
 
 def journey() -> Card:
-    """Every prediction in the order of the course, what came out, and whether the later ones were better than the first ones."""
-    kept = sorted(_read().items())
-    seen = [(key, entry) for key, entry in kept if entry.right is not None]
-    if not kept:
-        text = "No prediction was committed yet. Each notebook begins with some: commit them, run on, and come back."
-        return Card(text, escape(text))
-    words = [f"Predictions committed: {len(kept)}. Revealed: {len(seen)}, of which right or close: {_hits(seen)}."]
-    half = len(seen) // 2
+    """Every prediction in the order of the course, the answer to it, and whether the later ones are better than the first ones."""
+    try:
+        entries = sorted(predictions.read().items())
+    except BadFile as error:
+        return _card(str(error))
+    if not entries:
+        return _card(
+            "You have no predictions yet. Each notebook asks for some before it measures: answer, run the notebook, and come back."
+        )
+    revealed = [(key, entry) for key, entry in entries if entry.right is not None]
+    words = [f"Predictions: {len(entries)}. Revealed: {len(revealed)}. Right or close: {_hits(revealed)}."]
+    half = len(revealed) // 2
     if half:
-        early, late = seen[:half], seen[half:]
-        words.append(f"In the first half {_hits(early)} of {len(early)}, in the second {_hits(late)} of {len(late)}.")
-        offs = [[e.factor for _, e in part if e.factor is not None] for part in (early, late)]
-        if all(offs):
-            words.append(
-                f"Numbers and curves were off by a factor of {median(offs[0]):.2g}, later by {median(offs[1]):.2g} (medians)."
-            )
-    text = " ".join(words)
-    headings = ("", "question", "you said", "it was", "how close")
-    rows = [(key[:2], e.question or key, said(e.answer, e.unit), said(e.measured, e.unit), _closeness(e)) for key, e in kept]
-    numbers = [(key, e.factor) for key, e in seen if e.factor is not None]
-    drawn = figures.picture(figures.factors_off(numbers, CLOSE), text) if len(numbers) > 1 else ""
-    return Card(text, f"<p>{escape(text)}</p>{drawn}{Table(headings, rows).to_html()}")
+        early, late = revealed[:half], revealed[half:]
+        words.append(
+            f"Right or close in the first half: {_hits(early)} of {len(early)}; in the second half: {_hits(late)} of {len(late)}."
+        )
+        factors = [[e.factor for _, e in part if e.factor is not None] for part in (early, late)]
+        if all(factors):
+            first, later = map(median, factors)
+            words.append(f"Numbers and curves were off by a factor of {first:.2g} at first and {later:.2g} later (medians).")
+    numbers = [(key, e.factor) for key, e in revealed if e.factor is not None]
+    table = Table(
+        ("notebook", "question", "your prediction", "answer", "how close"),
+        tuple(
+            (key[:2], e.question or key, _written(e.answer, e.unit), _written(e.measured, e.unit), _closeness(e))
+            for key, e in entries
+        ),
+        numbers=frozenset(),
+    )
+    drawn = figures.factors_off(numbers, CLOSE) if len(numbers) > 1 else None
+    card = _card(*words, drawn=drawn)
+    return Card(card.text, f"{card.html}{table.to_html()}")
 
 
-def said(answer: str | float | Points | None, unit: str = "") -> str:
-    """An answer in words."""
-    if answer is None:
-        return "not revealed yet"
-    if isinstance(answer, list):
-        return ", ".join(f"{short(y)} at {x:g}" for x, y in answer) + (f" ({unit})" if unit else "")
-    return f"{short(answer)} {unit}".strip() if isinstance(answer, float) else str(answer)
-
-
-NO_PREDICTION = "You committed no prediction. Next time do: a surprise needs an expectation."
 _WIDE = {"style": {"description_width": "12em"}, "layout": {"width": "30em"}}
 
 
 def _asked(key: str, question: str, unit: str, controls: list, answer: Callable, answers: str) -> Asked:
-    """Controls under a question, with a button. What goes wrong is said beside the button: an error in a callback is not seen."""
+    """Controls under a question, and a button. Errors appear beside the button: nobody sees those of a callback."""
     button = widgets.Button(description="Commit", button_style="info")
-    earlier = committed(key)
-    status = widgets.HTML("Not committed yet." if earlier is None else f"Committed: {escape(said(earlier, unit))}")
+    status = widgets.HTML("Not committed yet.")
+
+    def report(action: Callable):
+        try:
+            action()
+            given = committed(key)
+            status.value = "Not committed yet." if given is None else f"Committed: {escape(_written(given, unit))}"
+        except ShapelabError as error:
+            status.value = escape(str(error))
 
     def on_click(_):
         given = answer()
         if given is None:
-            status.value = "Choose an answer first." if not unit else "A number above 0 is wanted."
-            return
-        try:
-            commit(key, given, question, unit)
-            status.value = f"Committed: {escape(said(given, unit))}"
-        except ShapelabError as error:
-            status.value = escape(str(error))
+            status.value = "Enter a number above 0." if unit else "Choose an answer first."
+        else:
+            report(lambda: commit(key, given, question, unit))
 
+    report(lambda: None)
     button.on_click(on_click)
     box = widgets.VBox([widgets.HTML(f"<b>{escape(question)}</b>"), *controls, widgets.HBox([button, status])])
     return Asked(box, question, answers)
 
 
-def _settled(key: str, measured, kind: type):
-    """The prediction for a key if it is of this kind; what was measured is kept beside it."""
-    kept = _read()
-    entry = kept.get(key)
-    if entry is None or not isinstance(entry.answer, kind):
+def _earlier(key: str) -> Answer | None:
+    """The answer committed before; None too when the file cannot be read, which the text beside the button says."""
+    try:
+        return committed(key)
+    except BadFile:
         return None
-    with suppress(ShapelabError):  # not writable: the learner still sees the answer, only the closing page misses it
-        _write({**kept, key: entry.model_copy(update={"measured": measured})})
-    return entry.answer
 
 
-def _factor(a: float, b: float) -> float:
-    return max(a / b, b / a) if a > 0 and b > 0 else math.inf
+def _settled(key: str, measured: Answer, kind: type) -> tuple[Answer | None, str]:
+    """The prediction, and why there is none when the file cannot be read: the learner sees the answer in any case."""
+    try:
+        return predictions.settle(key, measured, kind), ""
+    except BadFile as error:
+        return None, str(error)
 
 
-def _hits(seen: list) -> int:
-    return sum(entry.right for _, entry in seen)
+def _card(*sentences: str, drawn: figures.Drawn | None = None) -> Card:
+    text = " ".join(filter(None, sentences))
+    return Card(text, f"{drawn.html() if drawn else ''}<p>{escape(text)}</p>")
+
+
+def _written(answer: Answer | None, unit: str = "") -> str:
+    if answer is None:
+        return "not revealed yet"
+    if isinstance(answer, list):
+        return in_words(answer) + (f" ({unit})" if unit else "")
+    return f"{short(answer)} {unit}".strip() if isinstance(answer, float) else answer
+
+
+def _hits(entries: Sequence[tuple[str, Prediction]]) -> int:
+    return sum(entry.right for _, entry in entries)
 
 
 def _closeness(entry: Prediction) -> str:
     if entry.right is None:
         return "-"
     if entry.factor is None:
-        return "right" if entry.right else "not that one"
+        return "right" if entry.right else "different"
     return f"{'close, ' if entry.right else ''}a factor of {entry.factor:.2g}"
-
-
-def _path() -> Path:
-    return Path(os.environ.get("SHAPELAB_PREDICTIONS") or cache_dir() / "predictions.json")
-
-
-def _read() -> dict[str, Prediction]:
-    """What is kept; entries that are not predictions are left out, a damaged file is as good as none."""
-    try:
-        kept = json.loads(_path().read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    entries = {}
-    for key, entry in kept.items() if isinstance(kept, dict) else ():
-        try:
-            entries[key] = Prediction.model_validate(entry)
-        except ValidationError:
-            continue
-    return entries
-
-
-def _write(kept: dict[str, Prediction]):
-    path = _path()
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        half = path.with_suffix(".new")
-        half.write_text(json.dumps({key: e.model_dump() for key, e in kept.items()}, indent=2), encoding="utf-8")
-        os.replace(half, path)
-    except OSError as error:
-        raise ShapelabError(
-            f"The prediction cannot be kept in {path} ({error.strerror}). Set SHAPELAB_PREDICTIONS to a file that can be written."
-        ) from error

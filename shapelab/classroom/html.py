@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from html import escape
 
-__all__ = ["VERBATIM", "Card", "bar", "escape", "live_or_still", "short"]
+__all__ = ["VERBATIM", "Card", "bar", "escape", "live_or_still", "short", "verbatim"]
 
 VERBATIM = "tex2jax_ignore mathjax_ignore"  # HTML classes: Jupyter must not set what stands between two dollar signs as a formula
 
@@ -20,6 +20,11 @@ class Card:
 
     def _repr_html_(self) -> str:
         return f'<div class="{VERBATIM}" style="border-left:4px solid #949494;padding:4px 12px;max-width:56em">{self.html}</div>'
+
+
+def verbatim(text: str) -> str:
+    """A text inside a page, exactly as it is: neither tags nor formulas are read in it."""
+    return f'<span class="{VERBATIM}">{escape(text)}</span>'
 
 
 def live_or_still(box, text: str, page: str) -> dict:

@@ -1,16 +1,20 @@
 """A race to watch: each shape in a lane of its own, text streaming as it is written.
 
-The lanes run one after another, each from its own start, for requests that run at once would slow each other. This is
-the view, not the measurement: reading the ids to show them makes the host wait for the device.
+The lanes run one after another, each from its own start, because requests that run at once slow each other. The race is to
+watch, not to measure: reading the ids to show them makes the host wait for the device.
 """
 
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import torch
+
 from shapelab.classroom.figures.colours import DECODE, PREFILL
 from shapelab.classroom.html import bar, escape
-from shapelab.measure.experiment import run_once, warm_up
+from shapelab.measure.clock import clock_for
+from shapelab.measure.experiment import ready, warm_up
+from shapelab.measure.loop import generate
 from shapelab.model.load import Lab
 from shapelab.request.prompts import prompt_ids
 from shapelab.request.shape import RequestShape
@@ -70,36 +74,31 @@ def race(lab: Lab, shapes: Mapping[str, RequestShape], seed: int = 0) -> Race:
     return standing
 
 
+@torch.inference_mode()
 def run_lane(lab: Lab, lane: Lane, seed: int, show):
-    """Run one shape, filling its lane and calling show() now and then, and at the end."""
+    """Run one shape, fill its lane as the tokens come, and call show() now and then and at the end."""
     warm_up(lab, lane.shape, seed)
-    prompts = prompt_ids(lab.tokenizer, lane.shape, seed=seed, repeat=1)
+    ids, cache = ready(lab, lane.shape, prompt_ids(lab.tokenizer, lane.shape, seed=seed, repeat=1))
     lane.state = f"reading {lane.shape.input_tokens:,} tokens"
     show()
     tokens, start, shown = [], time.perf_counter(), 0.0
-
-    def on_token(token):
-        nonlocal shown
+    for token in generate(lab.model, ids, lane.shape.output_tokens, cache, clock_for(lab.device)):
         tokens.append(token)
-        first = len(tokens) == 1
-        if not first and time.perf_counter() - shown < SECONDS_BETWEEN_PICTURES:
-            return
-        _fill(lab, lane, tokens, start, first)
-        show()
-        shown = time.perf_counter()
-
-    run_once(lab, lane.shape, prompts, on_token=on_token)
-    _fill(lab, lane, tokens, start, len(tokens) == 1)
+        if len(tokens) == 1 or time.perf_counter() - shown >= SECONDS_BETWEEN_PICTURES:
+            _fill(lab, lane, tokens, start)
+            show()
+            shown = time.perf_counter()
+    _fill(lab, lane, tokens, start)
     lane.state = "done"
     show()
 
 
-def _fill(lab: Lab, lane: Lane, tokens, start: float, first: bool):
+def _fill(lab: Lab, lane: Lane, tokens: list[torch.Tensor], start: float):
     ids = [int(token[0, 0]) for token in tokens]  # reading them waits for the device, so the clock is read after
     elapsed = time.perf_counter() - start
     lane.written, lane.state = len(ids), "writing"
     lane.text = lab.tokenizer.decode(ids, skip_special_tokens=True)
-    if first:
+    if len(ids) == 1:
         lane.prefill_s = elapsed
     else:
         lane.decode_s = elapsed - lane.prefill_s

@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from shapelab.classroom.html import VERBATIM, escape
+from shapelab.classroom.html import VERBATIM, escape, verbatim
 
 _NUMBER = re.compile(r"[-+]?(\d[\d,]*(\.\d+)?(e[-+]?\d+)?|inf)( ?%| [A-Za-z]{1,3})?")  # with its unit: 5 %, 1.1 GB
-_UNSHOWABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # control characters and halves of a character
+_UNSHOWABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")  # control, direction, half a character
 _NAME = 24  # columns of a first cell that is not wrapped
 _WIDEST = 160  # columns of the text; wider tables wrap inside their cells
 
@@ -41,7 +41,7 @@ class Table:
         if numbers is None:
             numbers = {place for place, column in enumerate(zip(*rows, strict=True)) if _are_numbers(column)}
         for name, value in {
-            "headings": headings, "rows": rows, "title": cell(self.title), "note": cell(self.note), "numbers": frozenset(numbers),
+            "headings": headings, "rows": rows, "title": visible(self.title), "note": visible(self.note), "numbers": frozenset(numbers),
         }.items():  # fmt: skip
             object.__setattr__(self, name, value)
 
@@ -71,31 +71,31 @@ class Table:
 
     def to_html(self) -> str:
         """A bare <table>, every cell escaped; the title is its caption. The note is not in it."""
-        sides = ["right" if place in self.numbers else "left" for place in range(len(self.headings))]
         title = f'<caption style="text-align:left">{escape(self.title)}</caption>' if self.title else ""
-        heads = [
-            f'<th scope="col" style="text-align:{side}">{escape(h)}</th>' for h, side in zip(self.headings, sides, strict=True)
-        ]
-        head = f"<thead><tr>{''.join(heads)}</tr></thead>" if any(self.headings) else ""
-        lines = [
-            "".join(
-                f'<td style="text-align:{side};vertical-align:top">{escape(c)}</td>' for c, side in zip(row, sides, strict=True)
-            )
-            for row in self.rows
-        ]
-        body = "".join(f"<tr>{line}</tr>" for line in lines)
+        head = f"<thead>{self._line('th', self.headings)}</thead>" if any(self.headings) else ""
+        body = "".join(self._line("td", row) for row in self.rows)
         return f'<table class="{VERBATIM}">{title}{head}<tbody>{body}</tbody></table>'
 
+    def _line(self, tag: str, cells: tuple[str, ...]) -> str:
+        sides = ["right" if place in self.numbers else "left" for place in range(len(cells))]
+        tags = [f'<{tag} style="text-align:{side};vertical-align:top">' for side in sides]
+        return f"<tr>{''.join(f'{start}{escape(text)}</{tag}>' for start, text in zip(tags, cells, strict=True))}</tr>"
+
     def _repr_html_(self) -> str:
-        note = f'<small class="{VERBATIM}">{escape(self.note)}</small>' if self.note else ""
+        note = f"<small>{verbatim(self.note)}</small>" if self.note else ""
         return f"<div>{self.to_html()}{note}</div>"
 
 
 def cell(value) -> str:
-    """A value as it is shown. Characters that a terminal would obey rather than show are written as Python writes them."""
+    """A value as a table shows it."""
     if not isinstance(value, str) and (value is None or str(value) in ("nan", "<NA>", "NaT")):  # pandas' words for missing
         return "-"
-    return _UNSHOWABLE.sub(lambda match: match[0].encode("unicode_escape", "surrogatepass").decode(), str(value))
+    return visible(str(value))
+
+
+def visible(text: str) -> str:
+    """Text in one line: characters that a terminal or a picture would obey rather than show are written as Python writes them."""
+    return _UNSHOWABLE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def _are_numbers(column: tuple[str, ...]) -> bool:

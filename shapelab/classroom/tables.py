@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from shapelab.claims.registry import Finding
+from shapelab.claims.finding import Finding
 from shapelab.classroom.html import short
 from shapelab.classroom.table import Table, cell
 from shapelab.predict.latency import LatencyModel

@@ -26,7 +26,7 @@ def print_claims(findings):
     screen = console()
     screen.print("\n", Text("The talk's claims", "bold"), " (reported: TinyLlama 1.1B on an NVIDIA T4)", sep="")
     for f in findings:
-        verdict = Text(f.verdict.replace("_", " "), _COLORS[f.verdict])
+        verdict = Text(f.verdict.replace("_", " "), _COLORS.get(f.verdict, "yellow"))
         screen.print("\n", Text(f.id, "bold"), f" {f.claim} ", verdict, sep="")
         for label, text in (("reported", f.reported), ("measured here", f.measured), ("why", f.why)):
             screen.print(Padding(Text.assemble((f"{label}:", "dim"), f" {visible(text)}"), (0, 0, 0, 3)))

@@ -8,7 +8,7 @@ from rich.text import Text
 from typer.core import TyperCommand
 
 from shapelab.cli.output import console, notice, visible
-from shapelab.errors import ShapelabError
+from shapelab.errors import CannotWrite, OtherSettings, ShapelabError
 
 # The library's name of an argument, and the commands' names of it, where the two differ.
 _CALLED = (("name", "model"), ("name", "prices"), ("path", "out"))
@@ -22,7 +22,8 @@ class Command(TyperCommand):
         try:
             return super().invoke(ctx)
         except ShapelabError as error:
-            text = in_options(str(error), getattr(error, "argument", ""), option_names(self))
+            argument = getattr(error, "argument", "out" if isinstance(error, CannotWrite | OtherSettings) else "")
+            text = in_options(str(error), argument, option_names(self))
             console(stderr=True).print(Text.assemble(("shapelab:", "red"), f" {visible(text)}"), soft_wrap=True)
             raise typer.Exit(1) from None
         except KeyboardInterrupt as stop:

@@ -14,7 +14,7 @@ def refuse_unwritable(folder: Path):
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise CannotWrite(f"Nothing can be written to {folder} ({error.strerror}). Choose another place with --out.") from error
+        raise CannotWrite(f"Nothing can be written to {folder} ({error.strerror}). Choose another place.") from error
 
 
 def load_lab(model: str, device: str, dtype: str):

@@ -28,7 +28,7 @@ def visible(text: str) -> str:
 
 def print_table(table):
     """A classroom Table on stdout."""
-    console().print(table.to_rich() if hasattr(table, "to_rich") else visible(table.text))
+    console().print(table.to_rich())
 
 
 def print_json(value: Any):

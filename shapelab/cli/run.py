@@ -1,8 +1,6 @@
 """shapelab run: measure request shapes."""
 
-import os
 import tempfile
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -40,13 +38,16 @@ def run(
     from shapelab.classroom import tables
     from shapelab.classroom.figures import timelines
     from shapelab.measure import experiment
+    from shapelab.record.folder import new_run_name
 
     lab = load_lab(model, device, dtype)
     run_file = None
     try:
-        with keep_from_interrupts(after=1):  # the first stops the measuring, a second one waits until the file is written
+        with keep_from_interrupts() as interrupts:  # one stops the measuring, another one waits until the file is written
             result = experiment.measure_shapes(lab, named, repeats=repeats, seed=seed)
-            run_file = _save(result, out)
+            run_file = _save(result, out / f"{new_run_name()}.jsonl")
+        if interrupts.held:
+            raise KeyboardInterrupt
         figure_file = _draw(timelines, result, run_file.with_suffix(".png"))
         if limits:
             add_limits(result, lab, run_file)
@@ -71,21 +72,19 @@ def run(
     say(f"Picture: {figure_file or 'not written'}", whole=True)
 
 
-def _save(result, folder: Path) -> Path:
-    """Into the folder; if that fails now, into a temporary one, for what is measured must not be lost."""
-    name = f"run-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{os.getpid()}.jsonl"
+def _save(result, run_file: Path) -> Path:
+    """Where it should be; if that fails now, in a temporary folder, for what is measured must not be lost."""
     try:
-        return result.save(folder / name)
+        return result.save(run_file)
     except CannotWrite as error:
-        run_file = result.save(Path(tempfile.mkdtemp(prefix="shapelab-")) / name)
+        run_file = result.save(Path(tempfile.mkdtemp(prefix="shapelab-")) / run_file.name)
         notice(f"{error} The run is in {run_file} instead.")
         return run_file
 
 
 def _draw(timelines, result, figure_file: Path) -> str | None:
     try:
-        timelines(result).save(figure_file, dpi=150)
+        return str(timelines(result).save(figure_file, dpi=150))
     except CannotWrite as error:
         notice(str(error))
         return None
-    return str(figure_file)

@@ -44,14 +44,14 @@ def sweep(
     refuse_unwritable(out.resolve().parent)  # of the file that a link leads to
 
     from shapelab.classroom import tables
-    from shapelab.measure import experiment
+    from shapelab.measure import sweep as measure
 
     lab = load_lab(model, device, dtype)
     planned_repeats = 3
     if plan:
         shapes, planned_repeats = plan_shapes(plan, lab.spec.max_position_embeddings)
     try:
-        result = experiment.sweep(lab, shapes, out, repeats=repeats or planned_repeats, seed=seed)
+        result = measure.sweep(lab, shapes, out, repeats=repeats or planned_repeats, seed=seed)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"Stopped. Every shape measured so far is in {out}; the same command continues it.") from None
     if plan and result.limits is None:
@@ -62,5 +62,5 @@ def sweep(
     if result.measurements:
         print_table(tables.shapes_table(result))
     for entry in result.skipped:
-        say(f"{entry.name}: {entry.reason}", style="yellow")
+        say(str(entry), style="yellow")
     say(f"Run: {out}", whole=True)

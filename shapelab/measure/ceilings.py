@@ -4,6 +4,7 @@ import time
 
 import torch
 
+from shapelab.measure.clock import synchronize
 from shapelab.model.memory import memory_available
 from shapelab.record.machine_ceilings import Ceilings
 
@@ -37,13 +38,12 @@ def matmul_flops_per_s(device: torch.device, dtype: torch.dtype) -> float:
 
 def best_s(work, device: torch.device, times: int = 5) -> float:
     """Seconds of the fastest of several runs, after one that is not counted. The clock is read after a synchronise."""
-    synchronize = {"cuda": torch.cuda.synchronize, "mps": torch.mps.synchronize}.get(device.type, lambda: None)
     work()
     best = float("inf")
     for _ in range(times):
-        synchronize()
+        synchronize(device)
         start = time.perf_counter()
         work()
-        synchronize()
+        synchronize(device)
         best = min(best, time.perf_counter() - start)
     return best

@@ -3,14 +3,15 @@
 A GPU works behind the host's back: launching work returns at once. A host stamp without a synchronise measures the
 launching. Events are stamps that the device itself sets when it gets there, so they cost no waiting.
 
-Every clock has the same four calls, in this order: start, prefill_done, step_done (once a decode step), finish.
+Every clock has the same four calls, in this order: start, prefill_done, step_done (once a decode step), finish. All waits
+and events name their device, because the default would be the first GPU, whichever one runs the model.
 """
 
 import time
 
 import torch
 
-from shapelab.errors import ShapelabError
+from shapelab.errors import BadArgument
 
 
 class HostClock:
@@ -55,13 +56,14 @@ class CudaClock:
 
     per_step_sync = False
 
-    def __init__(self, now=time.perf_counter_ns, cuda=torch.cuda):
-        self.now, self.cuda = now, cuda
+    def __init__(self, device: torch.device, now=time.perf_counter_ns, cuda=torch.cuda):
+        self.device, self.now, self.cuda = device, now, cuda
         self.stamps: list[int] = []
         self.events: list = []
 
     def start(self):
         self.stamps, self.events = [], []
+        self.stream = self.cuda.current_stream(self.device)
         self._stamp()
         self._record()
 
@@ -81,19 +83,27 @@ class CudaClock:
 
     def _record(self):
         event = self.cuda.Event(enable_timing=True)
-        event.record()
+        event.record(self.stream)
         self.events.append(event)
 
     def _stamp(self):
-        self.cuda.synchronize()
+        self.cuda.synchronize(self.device)
         self.stamps.append(self.now())
 
 
-_CLOCKS = {"cpu": HostClock, "cuda": CudaClock, "mps": MpsClock}
+_CLOCKS = {"cpu": lambda _: HostClock(), "cuda": CudaClock, "mps": lambda _: MpsClock()}
 
 
 def clock_for(device: torch.device):
     """The clock that tells the truth on this device."""
     if device.type not in _CLOCKS:
-        raise ShapelabError(f"No clock is known for device {device.type!r}; use one of {', '.join(_CLOCKS)}.")
-    return _CLOCKS[device.type]()
+        raise BadArgument(f"There is no clock for the device {device.type!r}; use one of {', '.join(_CLOCKS)}.", "device")
+    return _CLOCKS[device.type](device)
+
+
+def synchronize(device: torch.device):
+    """Wait until the device has done all that was launched on it. On a CPU there is nothing to wait for."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    elif device.type == "mps":
+        torch.mps.synchronize()

@@ -1,4 +1,4 @@
-"""Twins of a model that differ in one number of their architecture, with random weights, to measure what that number does."""
+"""Twins of a model, to measure what one thing does: fewer KV heads, or next to no weights. Their text is noise."""
 
 import copy
 import dataclasses
@@ -7,22 +7,25 @@ import torch
 from accelerate import init_empty_weights
 from transformers import AutoModelForCausalLM
 
-from shapelab.errors import ShapelabError
-from shapelab.model.load import Lab
+from shapelab.errors import UnsupportedModel
+from shapelab.model.load import ByteTokenizer, Lab
 from shapelab.theory import kv_plan
 from shapelab.theory.model_spec import ModelSpec
 
+_HOLLOW_HEAD_DIM = 8
+_HOLLOW = {"intermediate_size": 16, "n_inner": 16, "vocab_size": 256, "head_dim": _HOLLOW_HEAD_DIM}
+
 
 def with_kv_heads(lab: Lab, num_key_value_heads: int) -> Lab:
-    """A twin with other KV heads: as many as query heads (MHA), one (MQA) or between (GQA). Its text is noise.
+    """A twin with other KV heads: as many as query heads (MHA), one (MQA) or between (GQA).
 
-    Only the keys' and values' matrices are its own, with random numbers; all others are the lab's, so that a twin costs next
-    to no memory.
+    Only the keys' and values' matrices are its own, with random numbers. It shares all others with the lab's model, so it
+    costs next to no memory.
 
-    Raises ShapelabError where the query heads cannot be shared evenly, or where the family has no such number (GPT-2).
+    Raises BadArgument where the query heads cannot share them evenly, UnsupportedModel where the family has no such number (GPT-2).
     """
     if not hasattr(lab.model.config, "num_key_value_heads"):
-        raise ShapelabError(f"{lab.name} has a KV head for every query head, and its config knows no other way.")
+        raise UnsupportedModel(f"{lab.name} has a KV head for every query head, and its family knows no other way.")
     kv_plan.with_kv_heads(lab.spec, num_key_value_heads)  # refuses what cannot be
     config = copy.deepcopy(lab.model.config)
     config.num_key_value_heads = num_key_value_heads
@@ -30,12 +33,33 @@ def with_kv_heads(lab: Lab, num_key_value_heads: int) -> Lab:
         model = AutoModelForCausalLM.from_config(config, dtype=lab.dtype)
     draw = torch.Generator(lab.device).manual_seed(0)
     weights = lab.model.state_dict()
-    for key, wanted in model.state_dict().items():
-        if weights[key].shape != wanted.shape:
-            own = torch.empty(wanted.shape, dtype=lab.dtype, device=lab.device)
+    for key, placeholder in model.state_dict().items():
+        if weights[key].shape != placeholder.shape:
+            own = torch.empty(placeholder.shape, dtype=lab.dtype, device=lab.device)
             weights[key] = own.normal_(std=config.initializer_range, generator=draw)
     model.load_state_dict(weights, assign=True)
     model.tie_weights()  # assigning unties
     model.to(lab.device).eval().requires_grad_(False)  # to: the buffers that no state holds
     name = f"{lab.name}, {num_key_value_heads} KV heads"
     return dataclasses.replace(lab, model=model, name=name, weights="random", spec=ModelSpec.from_config(model))
+
+
+def hollow_twin(lab: Lab) -> Lab:
+    """A twin with the same layers, heads and operations, and matrices so small that their arithmetic takes no time.
+
+    What remains of a pass is Python, launching operations and waiting: the overhead of the real one.
+    """
+    config = copy.deepcopy(lab.model.config)
+    heads = lab.spec.num_attention_heads
+    narrow = {**_HOLLOW, "hidden_size": heads * _HOLLOW_HEAD_DIM, "n_embd": heads * _HOLLOW_HEAD_DIM}
+    for name, value in narrow.items():
+        if name in vars(config) or name == "head_dim":  # a config has each field under one name only
+            setattr(config, name, value)
+    for name in ("bos_token_id", "eos_token_id", "pad_token_id"):
+        setattr(config, name, None)  # they may lie beyond the small vocabulary
+    with torch.device(lab.device):
+        model = AutoModelForCausalLM.from_config(config, dtype=lab.dtype).eval().requires_grad_(False)
+    spec = ModelSpec.from_config(model)
+    return dataclasses.replace(
+        lab, model=model, tokenizer=ByteTokenizer(), name=f"hollow {lab.name}", weights="random", spec=spec
+    )

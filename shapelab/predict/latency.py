@@ -188,10 +188,8 @@ class LatencyModel(BaseModel):
     __str__ = __repr__
 
     def save(self, path: str | Path) -> Path:
-        """Write the model as JSON, and return where. Raises CannotWrite."""
-        path = user_path(path)
-        write_text_atomically(path, json.dumps(self.model_dump(), indent=2, allow_nan=False) + "\n")
-        return path
+        """Write the model as JSON. Raises CannotWrite."""
+        return write_text_atomically(path, json.dumps(self.model_dump(), indent=2, allow_nan=False) + "\n")
 
     @classmethod
     def load(cls, path: str | Path) -> "LatencyModel":

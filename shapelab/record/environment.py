@@ -21,6 +21,7 @@ class GpuState(Strict):
 class _Place(Strict):
     """What a machine and a server have in common.
 
+    weights        "original", "dequantised from 4-bit" or "random"; None where it is unknown
     weight_dtype   the numbers a pass reads from memory, such as int8
     compute_dtype  the numbers it multiplies, and keeps in the KV cache, such as float16
     spec           the model's architecture; None where it is unknown
@@ -28,6 +29,7 @@ class _Place(Strict):
     """
 
     model: Text | None = None
+    weights: Text | None = None
     weight_dtype: Text | None = None
     compute_dtype: Text | None = None
     spec: ModelSpec | None = None
@@ -41,6 +43,16 @@ class _Place(Strict):
             return self.weight_dtype
         return f"{self.weight_dtype or 'unknown'} weights, {self.compute_dtype or 'unknown'} arithmetic"
 
+    @property
+    def model_label(self) -> str:
+        """The model, and what kind its weights are where they are not the original ones."""
+        return f"{self.model}" if self.weights in (None, "original") else f"{self.model} ({self.weights} weights)"
+
+    @property
+    def label(self) -> str:
+        """One line for captions: model, dtype where it is known, machine or server."""
+        return ", ".join(filter(None, (self.model_label, self.dtype_label, self.device)))
+
 
 class LocalMachine(_Place):
     """The machine in front of you, the model loaded there, and the versions that ran it."""
@@ -48,7 +60,6 @@ class LocalMachine(_Place):
     kind: Literal["local"] = "local"
     device: Text
     device_kind: Literal["cpu", "cuda", "mps"]
-    weights: Text | None = None
     attention: Text | None = None
     threads: Count
     cpus_usable: NotNegative | None = None
@@ -58,12 +69,6 @@ class LocalMachine(_Place):
     transformers: Text
     python: Text
     system: Text
-
-    @property
-    def label(self) -> str:
-        """One line for captions: model, dtype, machine."""
-        weights = "" if self.weights in (None, "original") else f" ({self.weights} weights)"
-        return f"{self.model}{weights}, {self.dtype_label}, {self.device}"
 
     @property
     def versions(self) -> str:
@@ -95,11 +100,6 @@ class Server(_Place):
     def device(self) -> str:
         """Where the model ran, as far as anyone here can say."""
         return self.url
-
-    @property
-    def label(self) -> str:
-        """One line for captions: model, dtype where it is known, server."""
-        return ", ".join(filter(None, (self.model, self.dtype_label, self.url)))
 
     @property
     def versions(self) -> str:

@@ -25,7 +25,9 @@ def _is_a_moment(text: str) -> str:
     return text
 
 
-Text = Annotated[str, Field(max_length=500)]
+LONGEST_TEXT = 5_000  # characters: a path of the longest kind fits
+
+Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
 Moment = Annotated[str, Field(max_length=40), AfterValidator(_is_a_moment)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, le=10**9)]

@@ -1,26 +1,29 @@
-"""The runs in a folder."""
+"""A folder of runs: what they are called, and which of them can be read."""
 
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 
-from shapelab.errors import ShapelabError
+from shapelab.errors import BadFile
+from shapelab.files import user_path
+from shapelab.record.fields import utc
 from shapelab.record.run import Run
 
 
+def new_run_name() -> str:
+    """A name for a run's file that no other process takes: this second in UTC, and the process. The caller adds the ending."""
+    return f"run-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{os.getpid()}"
+
+
 def runs_in(folder: str | Path) -> tuple[list[Run], list[str]]:
-    """The runs of a folder's .jsonl files, the newest first, and a sentence for each file that could not be read."""
+    """The runs in a folder's .jsonl files, newest first, and a sentence for each file that is none.
+
+    Newest by the moment when its measuring began, whatever its name and wherever it was measured.
+    """
     runs, problems = [], []
-    for path in sorted(Path(folder).glob("*.jsonl")):
+    for path in sorted(user_path(folder).glob("*.jsonl"), reverse=True):
         try:
             runs.append(Run.load(path))
-        except ShapelabError as error:
+        except BadFile as error:
             problems.append(str(error))
-    return sorted(runs, key=_measured_at, reverse=True), problems
-
-
-def _measured_at(run: Run) -> datetime:
-    try:
-        moment = datetime.fromisoformat(run.environment.measured_at)
-    except ValueError:
-        return datetime.min.replace(tzinfo=UTC)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return sorted(runs, key=lambda run: utc(run.environment.measured_at), reverse=True), problems

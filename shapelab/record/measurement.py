@@ -1,4 +1,4 @@
-"""A shape, measured several times: raw stamps, and every summary computed from them."""
+"""A shape, measured several times, or one request among others: raw stamps, and every summary computed from them."""
 
 from dataclasses import replace
 from typing import Annotated, Any, Literal
@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from shapelab.record import metrics
 from shapelab.record.environment import GpuState
-from shapelab.record.fields import Bytes, Count, Nanoseconds, Seconds, Strict, Text
+from shapelab.record.fields import Bytes, Count, Moment, Nanoseconds, Seconds, Strict, Text
 from shapelab.record.timeline import Timeline
 from shapelab.request.shape import RequestShape
 
@@ -34,8 +34,7 @@ class Repeat(Strict):
         return after.energy_j - before.energy_j
 
 
-class _NamedShape(Strict):
-    name: Text
+class _Shape(Strict):
     input_tokens: Annotated[int, Field(ge=1, le=10**7)]
     output_tokens: Annotated[int, Field(ge=1, le=10**7)]
     batch_size: Annotated[int, Field(ge=1, le=10**6)] = 1
@@ -46,9 +45,10 @@ class _NamedShape(Strict):
         return RequestShape(self.input_tokens, self.output_tokens, self.batch_size, self.cached_tokens)
 
 
-class Measurement(_NamedShape):
+class Measurement(_Shape):
     """A shape, measured several times. Every summary is computed from the raw stamps."""
 
+    name: Text
     repeats: Annotated[tuple[Repeat, ...], Field(min_length=1)]
 
     @model_validator(mode="after")
@@ -123,8 +123,50 @@ _SUMMARISED = (
 )
 
 
-class Skipped(_NamedShape):
-    """A shape of a sweep that was not measured, and why."""
+class Skipped(_Shape):
+    """A shape that a sweep did not measure, why, and when it decided so (None in files of schema 1)."""
 
+    name: Text
     outcome: Literal["does_not_fit", "out_of_memory"]
     reason: Text
+    decided_at: Moment | None = None
+
+    def __str__(self) -> str:
+        when = f" (decided {self.decided_at})" if self.decided_at else ""
+        return f"{self.name}: {self.reason}{when}"
+
+
+class Request(_Shape):
+    """One request among others, on a server or in an engine that works on several at once.
+
+    output_tokens   as the request asked for
+    written_tokens  as it got
+    arrival_ns      when it was due, by the clock of the stamps
+    host_ns         start, first token and every later one, or start, first and last; none where it got no token
+    """
+
+    arrival_ns: Nanoseconds
+    host_ns: tuple[Nanoseconds, ...] = ()
+    written_tokens: Count = 0
+    outcome: Literal["completed", "failed", "cancelled"] = "completed"
+    reason: Text = ""
+
+    @model_validator(mode="after")
+    def _stamps_and_outcome_make_sense(self):
+        if self.host_ns and not self.written_tokens:
+            raise ValueError("a request without a token has no stamps")
+        if self.written_tokens > self.output_tokens:
+            raise ValueError("a request has more tokens than it asked for")
+        if self.outcome == "completed" and not self.written_tokens:
+            raise ValueError("a completed request has at least one token")
+        if self.outcome != "completed" and not self.reason:
+            raise ValueError("a request that was not completed needs a reason")
+        _ = self.timeline
+        return self
+
+    @property
+    def timeline(self) -> Timeline | None:
+        """What metrics take; None where the request got no token."""
+        if not self.written_tokens:
+            return None
+        return Timeline(replace(self.shape, output_tokens=self.written_tokens), self.host_ns, arrival_ns=self.arrival_ns)

@@ -54,6 +54,16 @@ def host_overhead_s(timeline: Timeline) -> float | None:
     return total_s(timeline) - timeline.event_s[-1] if timeline.event_s else None
 
 
+def queue_s(timeline: Timeline) -> float | None:
+    """From a request's arrival to its start; None where nobody kept the arrival."""
+    return None if timeline.arrival_ns is None else (timeline.host_ns[0] - timeline.arrival_ns) / 1e9
+
+
+def ttft_from_arrival_s(timeline: Timeline) -> float | None:
+    """Time to first token as its reader sees it: the time in the queue, and the prefill."""
+    return None if timeline.arrival_ns is None else (timeline.host_ns[1] - timeline.arrival_ns) / 1e9
+
+
 def rate(count: float, seconds: float) -> float | None:
     """count / seconds; None where no time passed (a clock too coarse), never an error and never infinity."""
     return count / seconds if seconds > 0 else None
@@ -88,9 +98,12 @@ def median(values: Sequence[float | None]) -> float | None:
 
 
 def interval(values: Sequence[float | None], confidence: float = 0.9) -> tuple[float, float] | None:
-    """A bootstrap interval of the median; below 6 values the plain range (`interval_kind` says which)."""
+    """A bootstrap interval of the median; below 6 values the plain range (`interval_kind` says which).
+
+    None below 2 values: one value says nothing about how far the next would lie from it.
+    """
     present = [value for value in values if value is not None]
-    if not present:
+    if len(present) < 2:
         return None
     if len(present) < _ENOUGH_FOR_BOOTSTRAP:
         return min(present), max(present)
@@ -102,6 +115,8 @@ _ENOUGH_FOR_BOOTSTRAP = 6
 
 def interval_kind(repeats: int) -> str:
     """What `interval` returns for so many repeats, as it is labelled in tables."""
+    if repeats < 2:
+        return "one repeat"
     return "range" if repeats < _ENOUGH_FOR_BOOTSTRAP else "bootstrap 90 %"
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from shapelab.errors import ShapelabError
+from shapelab.errors import UnknownName
 from shapelab.request.shape import RequestShape
 
 # Along each number with the others small, then where two are large at once. Batches of 3 and 4 both: on CPUs a step
@@ -24,21 +24,21 @@ _FULL = """
 PLANS = {"quick": (_QUICK, 2), "full": (_FULL, 3)}
 
 
-def plan_shapes(name: str, max_position_embeddings: int) -> tuple[list[RequestShape], int]:
+def plan_shapes(plan: str, max_position_embeddings: int) -> tuple[list[RequestShape], int]:
     """The shapes of a plan, quick or full, cut to a model's context, and how often to repeat each.
 
     quick takes about 3 minutes on 2 CPU cores with the embedded model, full about 15.
     """
-    check_plan(name)
-    text, repeats = PLANS[name]
+    check_plan(plan)
+    text, repeats = PLANS[plan]
     fitting = (_cut(RequestShape.parse(word), max_position_embeddings) for word in text.split())
     return list(dict.fromkeys(shape for shape in fitting if shape)), repeats
 
 
-def check_plan(name: str):
-    """Raise ShapelabError for a plan that there is not."""
-    if name not in PLANS:
-        raise ShapelabError(f"There is no plan {name!r}; choose one of {', '.join(PLANS)}.")
+def check_plan(plan: str):
+    """Raises UnknownName."""
+    if plan not in PLANS:
+        raise UnknownName(f"There is no plan {plan!r}; choose one of {', '.join(PLANS)}.", "plan")
 
 
 def _cut(shape: RequestShape, limit: int) -> RequestShape | None:

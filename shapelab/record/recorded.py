@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from shapelab.errors import ShapelabError
+from shapelab.errors import UnknownName
 from shapelab.files import data_path
 from shapelab.record.run import Run
 
@@ -14,9 +14,9 @@ def recorded_runs() -> list[str]:
 
 
 def recorded(name: str) -> Run:
-    """A recorded run by its name. Raises ShapelabError naming those there are."""
+    """A recorded run by its name. Raises UnknownName."""
     if name not in _files():
-        raise ShapelabError(f"There is no recorded run {name!r}; choose one of {', '.join(recorded_runs())}.")
+        raise UnknownName(f"There is no recorded run {name!r}; choose one of {', '.join(recorded_runs())}.", "name")
     return Run.load(_files()[name])
 
 
@@ -30,7 +30,7 @@ def menu() -> list[dict]:
             {
                 "name": name,
                 "machine": where.device,
-                "model": f"{where.model} ({where.weights} weights)",
+                "model": where.model_label,
                 "dtype": where.dtype_label,
                 "shapes": len(run.measurements),
                 "measured": where.measured_at[:10],

@@ -12,7 +12,7 @@ from matplotlib.text import Text
 from shapelab.classroom import figures
 from shapelab.classroom.figures import Drawn
 from shapelab.classroom.figures.colours import DECODE, OVERHEAD, PREFILL
-from shapelab.errors import CannotWrite, NotEnoughMeasured
+from shapelab.errors import BadArgument, CannotWrite, NotEnoughMeasured
 from shapelab.record import metrics
 from shapelab.record.run import Run
 from shapelab.request.shape import RequestShape
@@ -104,7 +104,12 @@ def test_names_are_shown_verbatim(name):
     assert shown and not any(label.get_parse_math() or label.get_usetex() for label in shown)
     assert text in drawn.words
     for page in (drawn.html(), drawn._repr_mimebundle_()["text/html"]):
-        assert "<b>" not in page and "&lt;b&gt;" in page and "&amp;amp;" in page
+        assert (
+            "<b>" not in page
+            and (page.startswith("<img") or "mathjax_ignore" in page)
+            and "&lt;b&gt;" in page
+            and "&amp;amp;" in page
+        )
 
 
 def test_a_notebook_shows_picture_and_words_once(tmp_path):
@@ -119,9 +124,24 @@ def test_a_picture_is_saved(tmp_path):
     drawn = figures.guessed(8.0, 5.2, "times", "toy")
     small, large = drawn.save(tmp_path / "small.png"), drawn.save(str(tmp_path / "large.png"), dpi=300)
     assert 1000 < small.stat().st_size < large.stat().st_size
+    assert drawn.save(tmp_path / "page.svg").read_text().startswith("<?xml") and drawn.save(tmp_path / "no suffix").is_file()
     (tmp_path / "file").write_text("")
     with pytest.raises(CannotWrite):
         drawn.save(tmp_path / "file" / "x.png")
+    with pytest.raises(BadArgument) as caught:
+        drawn.save(tmp_path / "x.xyz")
+    assert caught.value.argument == "path" and not (tmp_path / "x.xyz").exists()
+
+
+def test_a_home_folder_is_found(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    assert figures.guessed(8.0, 5.2, "times", "toy").save("~/x.png") == tmp_path / "x.png"
+
+
+def test_a_name_without_letters_in_the_font_is_no_warning(recwarn):
+    drawn = figures.guessed(8.0, 5.2, "回", "日本")
+    assert drawn.png() and "日本" in drawn.words and not [w for w in recwarn if "Glyph" in str(w.message)]
 
 
 def test_bars_are_the_medians():

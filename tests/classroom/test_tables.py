@@ -30,7 +30,7 @@ def test_claims_table():
     table = claims_table(found)
     assert "predicted" not in table.headings, "nothing was predicted"
     assert [row[0][:3] for row in table.rows] == [f"{f.id}." for f in found]
-    assert "predicted" in claims_table(findings(make_run(LIKE_A_TALK), model=MODEL)).headings
+    assert "predicted" in claims_table(findings(make_run(LIKE_A_TALK), machine=MODEL)).headings
     assert claims_table([]).rows == ()
 
 

@@ -29,9 +29,6 @@ def sentence(result) -> str:
     return line
 
 
-TOGETHER = pytest.mark.xfail(reason="needs the other rooms' part of this change")
-
-
 def noted_lab(*_):
     """A toy that takes 1,205 tokens, with a note that a careless printer would read as markup."""
     return dataclasses.replace(toy_lab(max_position_embeddings=2048, num_hidden_layers=1), notes=("A note [/x].",))

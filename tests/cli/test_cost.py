@@ -1,6 +1,6 @@
 import pytest
 
-from tests.cli.command import TOGETHER, parsed, sentence, shapelab
+from tests.cli.command import parsed, sentence, shapelab
 
 
 def test_cost_at_public_prices(no_load):
@@ -31,7 +31,6 @@ def test_cost_on_a_machine(no_load, plan_file):
     assert "predicted time" in shapelab(*arguments).stdout
 
 
-@TOGETHER
 @pytest.mark.parametrize(
     "arguments,option",
     [

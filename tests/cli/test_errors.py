@@ -6,7 +6,7 @@ import typer.main
 from shapelab.cli.app import app
 from shapelab.cli.errors import in_options, option_names
 from shapelab.errors import BadArgument
-from tests.cli.command import TOGETHER, sentence, shapelab
+from tests.cli.command import sentence, shapelab
 
 COMMANDS = typer.main.get_command(app).commands
 
@@ -65,7 +65,6 @@ def test_every_option_is_named_when_the_library_refuses_its_argument(command, mo
         assert shown == f"{option} is wrong." and (option in parameter.opts or not option.startswith("-"))
 
 
-@TOGETHER
 @pytest.mark.parametrize(
     "arguments,option",
     [

@@ -1,4 +1,4 @@
-from tests.cli.command import TOGETHER, parsed, sentence, shapelab
+from tests.cli.command import parsed, sentence, shapelab
 
 
 def test_fit_as_json(no_load, plan_file, tmp_path):
@@ -17,7 +17,6 @@ def test_only_json_files_hold_models(plan_file, tmp_path):
     assert sentence(shapelab("fit", plan_file, "-o", tmp_path / "m.txt")).startswith("shapelab: --out: ")
 
 
-@TOGETHER
 def test_a_link_is_written_through(plan_file, tmp_path):
     (tmp_path / "link.json").symlink_to(tmp_path / "m.json")
     assert shapelab("fit", plan_file, "-o", tmp_path / "link.json").exit_code == 0

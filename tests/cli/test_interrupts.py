@@ -21,18 +21,16 @@ def ctrl_c():
 
 @pytest.fixture
 def stopped(toy, monkeypatch):
-    """A measuring that Ctrl-C stops when every shape has been measured once."""
+    """Ctrl-C stops the measuring when every shape has been measured once."""
 
-    def measure(lab, shapes, *, repeats, seed):
-        result = experiment_measures(lab, shapes, repeats=1, seed=seed)
-        try:
+    def one_repeat(*arguments):
+        calls.append(arguments)
+        if len(calls) == 3:  # both shapes have been measured once
             ctrl_c()
-            pytest.fail("the first Ctrl-C stops the measuring")
-        except KeyboardInterrupt:
-            return result
+        return real(*arguments)
 
-    experiment_measures = experiment.measure_shapes
-    monkeypatch.setattr(experiment, "measure_shapes", measure)
+    calls, real = [], experiment.one_repeat
+    monkeypatch.setattr(experiment, "one_repeat", one_repeat)
 
 
 def test_the_first_shows_what_was_measured(stopped, tmp_path):
@@ -41,10 +39,7 @@ def test_the_first_shows_what_was_measured(stopped, tmp_path):
 
 
 def test_before_anything_was_measured_nothing_is_kept(toy, monkeypatch, tmp_path):
-    def stop(*_, **__):
-        ctrl_c()
-
-    monkeypatch.setattr(experiment, "measure_shapes", stop)
+    monkeypatch.setattr(experiment, "one_repeat", lambda *_: ctrl_c())
     result = shapelab(*RUN, "--out", tmp_path)
     assert result.exit_code == 130 and result.stdout == "" and "Traceback" not in result.stderr
     assert list(tmp_path.iterdir()) == []
@@ -85,19 +80,24 @@ from shapelab.cli.app import app
 from shapelab.measure import experiment
 from tests.cli.command import noted_lab
 
-def interrupted(*arguments, **options):
-    result = real(*arguments, **options)
-    try:
+def once(*arguments):
+    calls.append(arguments)
+    if len(calls) == 3:
         os.kill(os.getpid(), signal.SIGINT)
-    except KeyboardInterrupt:
-        os.kill(os.getpid(), signal.SIGINT)
+    return one_repeat(*arguments)
+
+def measure_and_interrupt(*arguments, **options):
+    result = measure_shapes(*arguments, **options)
+    assert len(calls) == 3
+    os.kill(os.getpid(), signal.SIGINT)
     late = {name for name in ("matplotlib", "shapelab.classroom.figures", "shapelab.record.run") if name not in sys.modules}
     assert not late, f"imported between measuring and saving: {late}"
     return result
 
 import shapelab.model.load
 shapelab.model.load.load = noted_lab
-real, experiment.measure_shapes = experiment.measure_shapes, interrupted
+calls, one_repeat, measure_shapes = [], experiment.one_repeat, experiment.measure_shapes
+experiment.one_repeat, experiment.measure_shapes = once, measure_and_interrupt
 app()
 """
 

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.cli.command import TOGETHER, sentence, shapelab
+from tests.cli.command import sentence, shapelab
 from tests.runs import LIKE_A_TALK, make_run
 
 
@@ -27,7 +27,6 @@ def test_a_broken_file_in_the_folder_is_named_and_left_out(tmp_path):
     assert result.exit_code == 0 and "empty.jsonl" in result.stderr and "creative" in (tmp_path / "report.html").read_text()
 
 
-@TOGETHER
 def test_a_link_is_written_through(tmp_path):
     (tmp_path / "link.html").symlink_to(tmp_path / "card.html")
     assert shapelab("report", "xeon-2cpu-smollm2-135m-float32", "--out", "link.html").exit_code == 0

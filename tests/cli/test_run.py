@@ -7,10 +7,23 @@ import pytest
 from shapelab.errors import CannotWrite
 from shapelab.record.run import Run
 from shapelab.request.shape import RequestShape
-from tests.cli.command import TOGETHER, noted_lab, parsed, sentence, shapelab
+from tests.cli.command import noted_lab, parsed, sentence, shapelab
 from tests.runs import make_run
 
-ENVIRONMENT = {"device", "device_kind", "model", "weights", "threads", "torch", "transformers", "python", "shapelab"}
+ENVIRONMENT = {
+    "kind",
+    "weight_dtype",
+    "compute_dtype",
+    "device",
+    "device_kind",
+    "model",
+    "weights",
+    "threads",
+    "torch",
+    "transformers",
+    "python",
+    "shapelab",
+}
 SHAPE = {
     "input_tokens", "output_tokens", "batch_size", "ttft_s", "tpot_s", "decode_s", "total_s", "prefill_tokens_per_s",
     "decode_tokens_per_s", "prefill_share", "ttft_interval_s", "tpot_interval_s", "total_interval_s", "interval_kind", "repeats",
@@ -43,7 +56,7 @@ def test_json_is_one_object_with_every_key(measured):
 def test_json_says_what_was_measured(measured):
     result = parsed(measured.stdout)
     here, rag = result["environment"], result["shapes"]["rag"]
-    assert (here["model"], here["weights"], here["device_kind"]) == ("toy-llama", "random", "cpu")
+    assert (here["model"], here["weights"], here["weight_dtype"]) == ("toy-llama", "random", "float64")
     assert (rag["input_tokens"], rag["output_tokens"], rag["batch_size"], rag["repeats"]) == (1205, 24, 1, 2)
     assert rag["interval_kind"] == "range"
     assert rag["ttft_interval_s"][0] <= rag["ttft_s"] <= rag["ttft_interval_s"][1]
@@ -67,7 +80,6 @@ def test_a_runs_file_is_named_by_the_hour_in_utc(measured):
     assert abs(datetime.datetime.fromtimestamp(run_file.stat().st_mtime, datetime.UTC) - saved) < datetime.timedelta(minutes=10)
 
 
-@TOGETHER
 def test_the_table_fits_80_columns(toy, monkeypatch, tmp_path):
     points = {"chat": [(0.1, 1.3007)], "rag": [(10.071, 1.3)], "creative": [(0.01, 1.31)]}
     others = {"512+64x32@4": [(0.0114, 0.00213)], "7x1": [(0.05, 0)]}

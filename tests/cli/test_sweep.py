@@ -1,6 +1,6 @@
 import pytest
 
-from tests.cli.command import TOGETHER, parsed, sentence, shapelab
+from tests.cli.command import parsed, sentence, shapelab
 
 GRID = ["--input", "5,9", "--output", "2", "--batch", "1,2", "--cached", "0,4", "--repeats", "1"]
 
@@ -15,18 +15,18 @@ def test_sweep_measures_the_grid_and_goes_on(toy, tmp_path):
     assert out.read_text() == before
 
 
-@TOGETHER
 def test_a_sweep_with_other_repeats_into_the_same_file_is_refused(toy, tmp_path):
     sweep = ["sweep", "--input", "5", "--output", "2", "--out", tmp_path / "s.jsonl", "--repeats"]
     assert shapelab(*sweep, "1").exit_code == 0
     result = shapelab(*sweep, "2")
-    assert result.exit_code == 1 and result.stdout == "" and "s.jsonl" in result.stderr and "Traceback" not in result.stderr
+    *_, line = result.stderr.splitlines()
+    assert result.exit_code == 1 and result.stdout == "" and line.startswith("shapelab: --out: ") and "s.jsonl" in line
 
 
 def test_sweep_names_what_it_skipped(toy, tmp_path, monkeypatch):
-    monkeypatch.setattr("shapelab.measure.experiment.memory_available", lambda _: 0)
+    monkeypatch.setattr("shapelab.model.memory.memory_available", lambda _: 0)
     result = shapelab("sweep", "--input", "5", "--output", "2", "--out", tmp_path / "s.jsonl")
-    assert result.exit_code == 0 and "5x2: The shape 5x2 does not fit" in result.stdout.replace("\n", " ")
+    assert result.exit_code == 0 and "5x2: " in result.stdout.replace("\n", " ")
 
 
 @pytest.mark.parametrize("option,value", [("--input", "a"), ("--output", "0"), ("--batch", "1.5"), ("--cached", "-1")])
@@ -40,7 +40,7 @@ def test_a_stopped_sweep_names_its_file(toy, tmp_path, monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("shapelab.measure.experiment.sweep", stop)
+    monkeypatch.setattr("shapelab.measure.sweep.sweep", stop)
     result = shapelab("sweep", "--out", tmp_path / "s.jsonl")
     assert result.exit_code == 130 and result.stdout == "" and "Traceback" not in result.stderr
     assert str(tmp_path / "s.jsonl") in result.stderr
@@ -52,13 +52,11 @@ def test_a_plan_brings_its_shapes_and_repeats(toy, monkeypatch, tmp_path):
     assert printed["shapes"].keys() == {"5x2", "9x3@2"} and printed["shapes"]["5x2"]["repeats"] == 2
 
 
-@TOGETHER
 @pytest.mark.parametrize("arguments", [["--plan", "long"], ["--plan", "quick", "--batch", "2"]])
 def test_a_plan_is_refused_first(no_load, tmp_path, arguments):
     assert "--plan" in sentence(shapelab("sweep", *arguments, "--out", tmp_path / "s.jsonl"))
 
 
-@TOGETHER
 @pytest.mark.parametrize("target", ["there.jsonl", "new/folder/there.jsonl"])
 def test_a_link_is_written_through(toy, tmp_path, target):
     link = tmp_path / "link.jsonl"

@@ -86,7 +86,7 @@ def test_drift(toy, name, monkeypatch, tmp_path):
 
 
 def test_sweep(toy, named, name, monkeypatch, tmp_path):
-    monkeypatch.setattr("shapelab.measure.experiment.sweep", lambda *_, **__: named)
+    monkeypatch.setattr("shapelab.measure.sweep.sweep", lambda *_, **__: named)
     shown = flat(shapelab("sweep", "--out", tmp_path / "[/o].jsonl"))
     assert name in shown and f"{name}: too [/large]" in shown and "[/o].jsonl" in shown
 

@@ -5,7 +5,7 @@ import pytest
 from tests.cli.command import sentence, shapelab
 
 WORDS = [
-    (["run", "--out", "file"], "Choose another place with --out."),
+    (["run", "--out", "file"], "shapelab: --out: Nothing can be written to file"),
     (["sweep", "--out", "s.jsonl", "--plan", "quick", "--batch", "2"], "--plan: It brings its own shapes"),
     (["fit", "no.jsonl", "-o", "m.txt"], "--out: A latency model's file ends in .json; m.txt does not."),
     (["cost", "5x5"], "Give either --prices NAME, or --usd-per-hour and --run together."),

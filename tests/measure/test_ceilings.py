@@ -40,9 +40,10 @@ def test_times_is_how_often(monkeypatch):
 
 def test_a_gpu_is_waited_for_before_the_clock_is_read(monkeypatch):
     work = ScriptedWork(monkeypatch, 1, 1, 1)
-    monkeypatch.setattr(torch.cuda, "synchronize", lambda: work.log.append("synchronize"))
-    best_s(work, torch.device("cuda"), times=2)
-    assert work.log == ["work"] + ["synchronize", "clock", "work", "synchronize", "clock"] * 2
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda device=None: work.log.append(device))
+    second = torch.device("cuda:1")
+    best_s(work, second, times=2)
+    assert work.log == ["work"] + [second, "clock", "work", second, "clock"] * 2
 
 
 @pytest.fixture

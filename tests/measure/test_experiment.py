@@ -1,17 +1,21 @@
 """One request, measured: every known way to get it wrong, with a clock and a model that do as they are told."""
 
+import gc
+import signal
+
+import numpy as np
 import pytest
 import torch
 
-from shapelab.errors import ShapelabError
-from shapelab.measure import experiment
+from shapelab.errors import BadArgument, DoesNotFit, ShapelabError
+from shapelab.files import keep_from_interrupts
 from shapelab.measure.clock import HostClock
 from shapelab.measure.experiment import measure_shapes, run_once, warm_up
-from shapelab.measure.loop import generate, new_cache
+from shapelab.model.memory import PeakMemory
 from shapelab.record import metrics
-from shapelab.record.timeline import Timeline
+from shapelab.record.run import Run, Settings
 from shapelab.request.shape import RequestShape
-from tests.toys import ScriptedModel, ScriptedTime, scripted_lab, toy_lab
+from tests.toys import EVERY_OUT_OF_MEMORY, OUT_OF_MEMORY, ScriptedModel, ScriptedTime, scripted_lab
 
 
 def scripted(**options):
@@ -42,16 +46,6 @@ def test_a_shape_run_goes_on_past_eos():
     assert run_once(lab, RequestShape(10, 10), clock=clock).ids.tolist() == [[2] * 10]
 
 
-def test_a_run_that_may_stop_counts_what_it_wrote():
-    lab, model, clock = scripted(ids=(5, 6, 2, 7), step_ms=10)
-    ids = torch.ones(1, 10, dtype=torch.long)
-    result = generate(model, ids, 10, new_cache(model, 20), clock, stop_ids=(2, 3))
-    assert result.ids.tolist() == [[5, 6, 2]]
-    assert (result.requested_output_tokens, result.timeline.shape.output_tokens) == (10, 3)
-    assert metrics.decode_tokens_per_s(result.timeline) == pytest.approx(100)
-    assert result.timeline.per_step_sync, "looking at ids makes the host wait, and that is said"
-
-
 @pytest.mark.parametrize("length", [1, 2, 63, 64, 65, 256])
 def test_the_model_sees_exactly_s_tokens(length):
     lab, model, clock = scripted()
@@ -61,14 +55,14 @@ def test_the_model_sees_exactly_s_tokens(length):
 
 def test_prompts_of_the_wrong_length_are_refused():
     lab, model, _ = scripted()
-    with pytest.raises(ShapelabError, match="needs 2 x 10"):
+    with pytest.raises(BadArgument):
         run_once(lab, RequestShape(10, 2, 2), [[1] * 10, [1] * 9])
     assert model.passes == []
 
 
 def test_too_long_is_refused_before_anything_runs():
     lab, model, _ = scripted()
-    with pytest.raises(ShapelabError, match=r"512.*Shorten it by 1 token"):
+    with pytest.raises(ShapelabError):
         measure_shapes(lab, {"ok": RequestShape(5, 2), "long": RequestShape(400, 13, cached_tokens=100)}, progress=False)
     assert model.passes == []
     lab.check(RequestShape(400, 12, cached_tokens=100))
@@ -83,16 +77,16 @@ def test_warm_up_runs_the_shape_itself_with_at_least_two_tokens():
         assert model.passes[1][:2] == (3, 1)
 
 
-def test_no_prompt_is_used_twice_not_even_by_the_warm_up(monkeypatch):
-    lab, _, clock = scripted()
-    used = []
-    real = experiment.run_once
+def test_no_prompt_is_used_twice_not_even_by_the_warm_up():
+    lab, model, clock = scripted()
+    used, real = [], model.forward
 
-    def spy(lab, shape, prompts, **options):
-        used.extend(tuple(row) for row in prompts)
-        return real(lab, shape, prompts, **options)
+    def spy(input_ids, **options):
+        if input_ids.shape[1] > 1:
+            used.extend(tuple(row) for row in input_ids.tolist())
+        return real(input_ids, **options)
 
-    monkeypatch.setattr(experiment, "run_once", spy)
+    model.forward = spy
     measure_shapes(lab, {"a": RequestShape(60, 2, 2), "b": RequestShape(200, 2)}, repeats=4, clock=clock, progress=False)
     assert len(used) == len(set(used)) == 5 * 3
 
@@ -121,72 +115,110 @@ def test_drift_reaches_the_record():
     assert "slower" in measure_shapes(lab, {"a": RequestShape(5, 3)}, repeats=4, clock=clock, progress=False)["a"].drift
 
 
-def test_ctrl_c_keeps_what_every_shape_has(monkeypatch):
-    lab, _, clock = scripted()
-    real, calls = experiment._repeat, []
+PASSES = 2  # of a shape with two output tokens
+
+
+def stopped(stop_at: int, error, signals=()):
+    """A scripted model that raises in the prefill of the run given (warm-ups count), and what it measures with."""
+    lab, model, clock = scripted()
+    real = model.forward
+
+    def forward(*args, **options):
+        if len(model.passes) == PASSES * (stop_at - 1):
+            for number in signals:
+                signal.raise_signal(number)
+            raise error
+        return real(*args, **options)
+
+    model.forward = forward
+    shapes = {"a": RequestShape(5, 2), "b": RequestShape(6, 2)}
+    return lambda: measure_shapes(lab, shapes, repeats=5, clock=clock, progress=False)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), *OUT_OF_MEMORY[:3]], ids=["ctrl-c", "cuda", "python", "mps"])
+def test_stopped_it_keeps_what_every_shape_has(error):
+    run = stopped(2 + 4, error)()
+    assert sorted(len(m.repeats) for m in run.measurements) == [1, 2]
+    with pytest.raises((KeyboardInterrupt, DoesNotFit)):
+        stopped(2 + 2, error)()
+
+
+def test_a_second_ctrl_c_loses_nothing(tmp_path, monkeypatch):
+    """The first stops the measuring, the second comes while it tidies up, a third between measuring and saving."""
+    measure, real, calls = stopped(2 + 4, AssertionError("the signal came first"), [signal.SIGINT]), gc.collect, []
 
     def interrupted(*args):
         calls.append(1)
-        if len(calls) == stop_at:
-            raise KeyboardInterrupt
+        if len(calls) == 2:
+            signal.raise_signal(signal.SIGINT)
         return real(*args)
 
-    monkeypatch.setattr(experiment, "_repeat", interrupted)
-    shapes = {"a": RequestShape(5, 2), "b": RequestShape(6, 2)}
-    stop_at = 4
-    run = measure_shapes(lab, shapes, repeats=5, clock=clock, progress=False)
-    assert sorted(len(m.repeats) for m in run.measurements) == [1, 2]
-    calls.clear()
-    stop_at = 2
+    monkeypatch.setattr(gc, "collect", interrupted)
+    with keep_from_interrupts() as interrupts:
+        run = measure()
+        signal.raise_signal(signal.SIGINT)
+        run.save(tmp_path / "r.jsonl")
+    assert len(calls) >= 2 and interrupts.held
+    assert sorted(len(m.repeats) for m in Run.load(tmp_path / "r.jsonl").measurements) == [1, 2]
     with pytest.raises(KeyboardInterrupt):
-        measure_shapes(lab, shapes, repeats=5, clock=clock, progress=False)
+        signal.raise_signal(signal.SIGINT)
 
 
-def test_out_of_memory_while_warming_up_is_a_sentence():
+@EVERY_OUT_OF_MEMORY
+def test_out_of_memory_while_warming_up_is_a_sentence(error):
+    with pytest.raises(DoesNotFit):
+        stopped(2, error)()
+
+
+def test_another_error_is_not_taken_for_a_lack_of_memory():
+    for error in (RuntimeError("expected scalar type Half"), ValueError("out of memory of what was said")):
+        with pytest.raises(type(error), match=str(error)):
+            stopped(4, error)()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"repeats": 0}, {"repeats": 2.5}, {"repeats": 10**9}, {"seed": -1}, {"seed": 10**20}, {"seed": "a"}]
+)
+def test_repeats_and_seed_are_whole_numbers(wrong):
     lab, model, _ = scripted()
-
-    def full(*_args, **_options):
-        raise torch.OutOfMemoryError("no")
-
-    model.forward = full
-    with pytest.raises(ShapelabError, match="does not fit in the memory"):
-        measure_shapes(lab, {"a": RequestShape(5, 3)}, progress=False)
+    with pytest.raises(BadArgument) as caught:
+        measure_shapes(lab, {"a": RequestShape(5, 3)}, **wrong)
+    assert caught.value.argument in wrong and model.passes == []
 
 
-def test_repeats_below_one_are_refused():
-    with pytest.raises(ShapelabError, match="repeats must be at least 1"):
-        measure_shapes(toy_lab(), {"a": RequestShape(5, 3)}, repeats=0)
+def test_numpys_numbers_are_numbers():
+    lab, _, clock = scripted()
+    run = measure_shapes(lab, {"a": RequestShape(5, 3)}, repeats=np.int64(2), seed=np.int32(7), clock=clock, progress=False)
+    assert run.settings == Settings(repeats=2, seed=7) and len(run["a"].repeats) == 2
 
 
-def test_the_loop_reads_no_value_on_the_way(monkeypatch):
-    """No item(), tolist(), bool() or numpy() between the first and the last pass: each would make the host wait."""
-    lab, reads = toy_lab(), []
-    for name in ("item", "tolist", "__bool__", "__int__", "numpy", "cpu"):
-        real = getattr(torch.Tensor, name)
-        monkeypatch.setattr(torch.Tensor, name, lambda self, *a, _n=name, _r=real, **k: (reads.append(_n), _r(self, *a, **k))[1])
-    model, ids = lab.model, torch.ones(2, 7, dtype=torch.long)
-    generate(model, ids, 5, new_cache(model, 12), HostClock())
-    assert reads == []
+def test_what_no_file_can_hold_is_refused_before_it_is_measured():
+    lab, model, _ = scripted()
+    for shapes, repeats, argument in (
+        ({"x" * 6_000: RequestShape(5, 3)}, 3, "shapes"),
+        ({"a": RequestShape(5, 400)}, 10_000, "repeats"),
+    ):
+        with pytest.raises(BadArgument) as caught:
+            measure_shapes(lab, shapes, repeats=repeats, progress=False)
+        assert caught.value.argument == argument and model.passes == []
 
 
 def test_peak_memory_is_the_runs_and_not_the_loaders(monkeypatch):
-    lab, _, clock = scripted()
-    object.__setattr__(lab, "device", torch.device("cuda"))
     log = []
-    monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", lambda _: log.append("reset"))
-    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda _: log.append("read") or 123)
-    monkeypatch.setattr(experiment, "run_once", lambda *a, **k: log.append("run") or FINISHED)
-    watch = type("Watch", (), {"state": lambda self: None})()
-    repeat = experiment._repeat(lab, RequestShape(5, 2), 0, 1, 0, clock, watch)
-    assert log == ["reset", "run", "read"] and repeat.peak_memory_bytes == 123
-
-
-FINISHED = type("G", (), {"timeline": Timeline(RequestShape(5, 2), (0, 1, 2)), "kv_cache_bytes": 7})()
+    monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", log.append)
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda device: log.append(device) or 123)
+    second = torch.device("cuda:1")
+    with PeakMemory(second) as memory:
+        log.append("run")
+    assert log == [second, "run", second] and memory.peak_bytes == 123
+    with PeakMemory(torch.device("cpu")) as memory:
+        pass
+    assert memory.peak_bytes is None and len(log) == 3
 
 
 def test_memory_is_given_back_before_and_after_but_not_between(monkeypatch):
-    calls = []
-    monkeypatch.setattr(experiment, "give_back_memory", lambda: calls.append("given back"))
-    monkeypatch.setattr(experiment, "_repeat", lambda *a, _real=experiment._repeat: calls.append("run") or _real(*a))
-    measure_shapes(toy_lab(), {"a": RequestShape(5, 3), "b": RequestShape(4, 2)}, repeats=2, progress=False)
-    assert calls == ["given back", *["run"] * 4, "given back"], "in between it would slow the next run"
+    lab, model, clock = scripted()
+    given_back, real = [], gc.collect
+    monkeypatch.setattr(gc, "collect", lambda *args: given_back.append(len(model.passes)) or real(*args))
+    measure_shapes(lab, {"a": RequestShape(5, 3), "b": RequestShape(4, 2)}, repeats=2, clock=clock, progress=False)
+    assert given_back == [0, len(model.passes)], "in between it would slow the next run"

@@ -6,10 +6,11 @@ import torch
 import shapelab
 from shapelab.errors import ShapelabError
 from shapelab.measure.ceilings import measure_ceilings
-from shapelab.measure.clock import CudaClock
+from shapelab.measure.clock import clock_for
 from shapelab.measure.environment import GpuWatch, environment
 from shapelab.measure.experiment import measure_shapes, run_once, warm_up
-from shapelab.measure.loop import generate, new_cache
+from shapelab.measure.loop import generate
+from shapelab.model.kv_cache import new_cache
 from shapelab.model.load import ByteTokenizer, Lab, choose_dtype
 from shapelab.record import metrics
 from shapelab.request.shape import RequestShape
@@ -49,27 +50,12 @@ def test_events_and_host_stamps_agree(lab):
 
 def test_ids_equal_generate(toy):
     ids = random_ids(1, 9)
-    found = run_once(toy, RequestShape(9, 32), ids.tolist()).ids
+    written = run_once(toy, RequestShape(9, 32), ids.tolist()).ids
     ids = ids.to("cuda")
     toy.model.generation_config.pad_token_id = 0
     full = toy.model.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False, eos_token_id=None, max_new_tokens=32)
-    assert found.is_cuda and found.tolist() == full[:, 9:].tolist()
-    assert len(set(found[0].tolist())) >= 8, "a model that repeats itself proves nothing"
-
-
-class SyncAlarm:
-    """on_token: from the first token on, whatever makes the host wait for the device raises, up to the last token."""
-
-    def __init__(self, count: int, then=lambda token: None):
-        self.count, self.then, self.seen = count, then, 0
-
-    def __call__(self, token):
-        self.seen += 1
-        if self.seen == 1:
-            torch.cuda.set_sync_debug_mode("error")
-        elif self.seen == self.count:
-            torch.cuda.set_sync_debug_mode("default")  # the clock waits next, and is meant to
-        self.then(token)
+    assert written.is_cuda and written.tolist() == full[:, 9:].tolist()
+    assert len(set(written[0].tolist())) >= 8, "a model that repeats itself proves nothing"
 
 
 @pytest.fixture
@@ -79,16 +65,23 @@ def alarm_off():
     torch.cuda.set_sync_debug_mode("default")
 
 
+@torch.inference_mode()
 def decode_under_alarm(lab, then=lambda token: None):
+    """Generate, and raise at whatever makes the host wait for the device between the first token and the last."""
     count, ids = 12, random_ids(2, 20).to("cuda")
     warm_up(lab, RequestShape(20, count, 2))
-    alarm = SyncAlarm(count, then)
-    generate(lab.model, ids, count, new_cache(lab.model, 20 + count - 1), CudaClock(), on_token=alarm)
-    return alarm
+    steps = generate(lab.model, ids, count, new_cache(lab.model, 20 + count - 1), clock_for(lab.device))
+    for seen, token in enumerate(steps, 1):
+        if seen == 1:
+            torch.cuda.set_sync_debug_mode("error")
+        elif seen == count:
+            torch.cuda.set_sync_debug_mode("default")  # the clock waits next, and is meant to
+        then(token)
+    return seen
 
 
 def test_nothing_waits_between_the_passes(lab, alarm_off):
-    assert decode_under_alarm(lab).seen == 12
+    assert decode_under_alarm(lab) == 12
 
 
 def test_the_alarm_sounds_when_a_value_is_read(lab, alarm_off):

@@ -1,21 +1,26 @@
-"""The loop writes what generate() writes, row by row, and touches nothing it should not."""
+"""The loop writes what transformers' own generate() writes, hands out each id as it comes, and touches nothing it should not."""
+
+import gc
+import inspect
 
 import pytest
 import torch
 
+from shapelab.errors import BadArgument, UnsupportedModel
 from shapelab.measure import loop
 from shapelab.measure.clock import HostClock
 from shapelab.measure.experiment import run_once
-from shapelab.measure.loop import Rows, generate, left_pad, new_cache
+from shapelab.measure.loop import generate, timed
+from shapelab.model import forward
+from shapelab.model.kv_cache import new_cache
 from shapelab.request.shape import RequestShape
 from tests.toys import random_ids, toy_lab, toy_model
 
 FAMILIES = ("llama", "qwen2", "gpt2", "mistral")
 
 
-def write(model, ids, count, mask=None, **options):
-    cache = new_cache(model, ids.shape[1] + count)
-    return generate(model, ids, count, cache, HostClock(), mask=mask, **options), cache
+def write(model, ids, count):
+    return timed(model, ids, count, HostClock())
 
 
 def reference(model, ids, count):
@@ -28,9 +33,10 @@ def reference(model, ids, count):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_ids_equal_generate(family):
     model, ids = toy_model(family), random_ids(1, 9)
-    found, cache = write(model, ids, 40)
+    cache = new_cache(model, 48)
+    written = timed(model, ids, 40, HostClock(), cache)
     expected = reference(model, ids, 40)
-    assert found.ids.tolist() == expected.tolist()
+    assert written.ids.tolist() == expected.tolist()
     assert len(set(expected[0].tolist())) >= 8, "a model that repeats itself proves nothing"
     assert cache.get_seq_length() == 9 + 40 - 1
 
@@ -38,66 +44,26 @@ def test_ids_equal_generate(family):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_equal_rows_answer_as_alone(family):
     model, ids = toy_model(family), random_ids(3, 12)
-    together, _ = write(model, ids, 24)
+    together = write(model, ids, 24)
     for row in range(3):
-        alone, _ = write(model, ids[row : row + 1], 24)
+        alone = write(model, ids[row : row + 1], 24)
         assert together.ids[row].tolist() == alone.ids[0].tolist()
         assert len(set(alone.ids[0].tolist())) >= 8
 
 
-def ragged(model, drop=""):
-    """A batch of rows of 5, 12 and 9 tokens, and each row alone; `drop` breaks the batch on purpose."""
-    rows = [random_ids(1, length, seed)[0].tolist() for seed, length in enumerate((5, 12, 9))]
-    ids, mask = left_pad(rows, 0, "cpu")
-    patch = pytest.MonkeyPatch()
-    if drop:
-        whole = Rows._until
-        patch.setattr(Rows, "_until", lambda self, end, new: {k: v for k, v in whole(self, end, new).items() if k != drop})
-    try:
-        together, _ = write(model, ids, 24, mask)
-    finally:
-        patch.undo()
-    alone = [write(model, torch.tensor([row]), 24)[0].ids[0].tolist() for row in rows]
-    return together.ids.tolist(), alone
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_ragged_rows_answer_as_alone(family):
-    together, alone = ragged(toy_model(family))
-    assert together == alone
-    assert all(len(set(row)) >= 8 for row in alone)
-
-
-@pytest.mark.parametrize("family", ("llama", "gpt2"))
-def test_the_mask_is_needed(family):
-    together, alone = ragged(toy_model(family), drop="attention_mask")
-    assert together != alone
-
-
-def test_the_positions_are_needed():
-    # Rotary positions are relative, so a left-padded Llama forgives; learned positions do not.
-    together, alone = ragged(toy_model("gpt2"), drop="position_ids")
-    assert together != alone
-
-
-def test_equal_rows_need_no_mask():
-    ids, mask = left_pad([[1, 2], [3, 4]], 0, "cpu")
-    assert mask is None and ids.tolist() == [[1, 2], [3, 4]]
-
-
 def test_a_hub_generation_config_never_leaks_in():
     model, ids = toy_model(), random_ids(1, 9)
-    expected, _ = write(model, ids, 20)
+    expected = write(model, ids, 20)
     model.generation_config.do_sample, model.generation_config.top_k, model.generation_config.temperature = True, 50, 3.0
-    assert write(model, ids, 20)[0].ids.tolist() == expected.ids.tolist()
+    assert write(model, ids, 20).ids.tolist() == expected.ids.tolist()
 
 
 def test_eos_is_written_and_the_run_goes_on():
     model, ids = toy_model(), random_ids(1, 9)
-    plain, _ = write(model, ids, 20)
+    plain = write(model, ids, 20)
     for eos in (plain.ids[0, 0].item(), plain.ids[0, :3].tolist()):  # one id, and a list of them
         model.config.eos_token_id = model.generation_config.eos_token_id = eos
-        assert write(model, ids, 20)[0].ids.tolist() == plain.ids.tolist()
+        assert write(model, ids, 20).ids.tolist() == plain.ids.tolist()
 
 
 def test_only_the_last_position_gets_logits():
@@ -116,13 +82,13 @@ def test_a_run_leaves_no_trace_for_the_next():
     assert first.ids.tolist() == second.ids.tolist()
 
 
-def test_an_ignored_cache_is_found_out(monkeypatch):
+def test_an_ignored_cache_is_noticed(monkeypatch):
     """transformers 4.57 takes `cache=` without a word and runs without a cache."""
-    monkeypatch.setattr(loop, "cache_argument", lambda _class: "no_such_argument")
+    monkeypatch.setattr(forward, "cache_argument", lambda _class: "no_such_argument")
     lab = toy_lab()
     swallow = type(lab.model).forward
     monkeypatch.setattr(type(lab.model), "forward", lambda self, *a, no_such_argument=None, **k: swallow(self, *a, **k))
-    with pytest.raises(Exception, match="did not use the cache"):
+    with pytest.raises(UnsupportedModel):
         run_once(lab, RequestShape(8, 3))
 
 
@@ -135,29 +101,88 @@ def test_cached_tokens_then_input_equals_one_prompt():
     assert (split.timeline.shape.input_tokens, split.timeline.shape.cached_tokens) == (15, 25)
 
 
-def test_the_callback_gets_each_steps_tensor():
-    lab, seen = toy_lab(), []
-    result = run_once(lab, RequestShape(8, 6, 2), on_token=seen.append)
-    assert all(isinstance(token, torch.Tensor) and token.shape == (2, 1) for token in seen)
-    assert torch.cat(seen, dim=1).tolist() == result.ids.tolist()
+def test_prompts_that_do_not_fit_the_shape_are_refused():
+    with pytest.raises(BadArgument) as caught:
+        run_once(toy_lab(), RequestShape(10, 2, 2), [[1] * 10, [1] * 9])
+    assert caught.value.argument == "prompts"
 
 
-def test_the_cache_layer_holds_what_a_growing_one_holds():
-    from transformers import DynamicCache
-
-    model, ids = toy_model(), random_ids(2, 11)
-    mine, theirs = new_cache(model, 16), DynamicCache(config=model.config)
-    with torch.inference_mode():
-        for cache in (mine, theirs):
-            loop.prefill(model, ids, cache)
-            loop.decode_step(model, ids[:, :1], cache)
-    for a, b in zip(mine.layers, theirs.layers, strict=True):
-        assert a.keys.shape == (2, 2, 12, 16)
-        assert torch.equal(a.keys, b.keys) and torch.equal(a.values, b.values)
+def test_each_step_is_handed_out_before_the_next_one_runs():
+    model, ids, passes = toy_model(), random_ids(2, 8), []
+    hook = model.register_forward_pre_hook(lambda *_: passes.append(1))
+    seen = []
+    for token in generate(model, ids, 6, new_cache(model, 13), HostClock()):
+        seen.append(token)
+        assert isinstance(token, torch.Tensor) and token.shape == (2, 1)
+        assert len(passes) == len(seen), "no pass runs ahead"
+    hook.remove()
+    assert torch.cat(seen, dim=1).tolist() == write(model, ids, 6).ids.tolist()
 
 
-def test_a_ragged_run_says_that_the_host_waited():
-    model = toy_model()
-    ids, mask = left_pad([[5, 6, 7], [8, 9]], 0, "cpu")
-    assert write(model, ids, 3, mask)[0].timeline.per_step_sync
-    assert not write(model, ids, 3)[0].timeline.per_step_sync
+@pytest.mark.parametrize("stop_after", [1, 3])
+def test_stopping_is_a_break(stop_after):
+    model, clock = toy_model(), HostClock()
+    cache = new_cache(model, 13)
+    for count, _token in enumerate(generate(model, random_ids(1, 8), 6, cache, clock), 1):
+        if count == stop_after:
+            break
+    assert len(clock.finish()[0]) == 1 + stop_after
+    assert cache.get_seq_length() == 8 + stop_after - 1, "what was not asked for was not computed"
+
+
+def test_nothing_runs_before_the_first_id_is_asked_for():
+    model, clock = toy_model(), HostClock()
+    cache = new_cache(model, 13)
+    generate(model, random_ids(1, 8), 6, cache, clock)
+    assert clock.stamps == [] and cache.get_seq_length() == 0
+
+
+def test_the_reader_s_own_code_may_still_compute_gradients():
+    """Neither a run, nor a loop over the steps, nor a break leaves torch in inference mode, in which learners' tensors have none."""
+    model, ids = toy_model(), random_ids(1, 8)
+    write(model, ids, 3)
+    for _token in generate(model, ids, 3, new_cache(model, 10), HostClock()):
+        assert not torch.is_inference_mode_enabled()
+        assert (torch.ones(2, requires_grad=True) * 2).requires_grad
+        break
+    assert not torch.is_inference_mode_enabled() and torch.is_grad_enabled()
+
+
+def test_the_garbage_collector_rests_during_a_run_and_works_after_it():
+    model, on = toy_model(), []
+    hook = model.register_forward_pre_hook(lambda *_: on.append(gc.isenabled()))
+    write(model, random_ids(1, 8), 3)
+    assert on == [False] * 3 and gc.isenabled()
+    hook.remove()
+    model.forward = None
+    with pytest.raises(TypeError):
+        write(model, random_ids(1, 8), 3)
+    assert gc.isenabled(), "even after an error"
+
+
+def test_the_timeline_has_the_shape_that_ran():
+    model, ids = toy_model(), random_ids(2, 8)
+    cache = new_cache(model, 30)
+    timed(model, ids, 4, HostClock(), cache)
+    again = timed(model, ids, 3, HostClock(), cache)
+    assert again.timeline.shape == RequestShape(8, 3, 2, cached_tokens=11)
+    assert again.kv_cache_bytes == 2 * 2 * 2 * (11 + 8 + 2) * 2 * 16 * 8
+
+
+@pytest.mark.parametrize("read", [None, "item", "tolist", "__bool__"])
+def test_the_loop_reads_no_value_on_the_way(monkeypatch, read):
+    """No item(), tolist(), bool() or numpy() between the first and the last pass: each would make the host wait."""
+    model, reads = toy_model(), []
+    for name in ("item", "tolist", "__bool__", "__int__", "numpy", "cpu"):
+        real = getattr(torch.Tensor, name)
+        monkeypatch.setattr(torch.Tensor, name, lambda self, *a, _n=name, _r=real, **k: (reads.append(_n), _r(self, *a, **k))[1])
+    for token in generate(model, torch.ones(1, 7, dtype=torch.long), 5, new_cache(model, 12), HostClock()):
+        if read:
+            getattr(token, read)()  # as a reader may; the spy notices
+    assert reads == ([read] * 5 if read else [])
+
+
+def test_what_the_notebook_prints_fits_on_one_screen():
+    printed = "\n".join(inspect.getsource(each) for each in (loop.prefill, loop.decode_step, loop.generate))
+    assert len(printed.splitlines()) <= 30
+    assert not any(word in printed for word in ("mask", "stop_ids", "pad", "on_token"))

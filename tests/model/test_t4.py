@@ -5,10 +5,10 @@ import dataclasses
 import pytest
 import torch
 
-from shapelab.errors import DoesNotFit, ShapelabError
-from shapelab.measure import experiment
+from shapelab.errors import DoesNotFit
+from shapelab.measure.experiment import measure_shapes
 from shapelab.model import load
-from shapelab.model.memory import memory_available
+from shapelab.model.memory import memory_available, memory_needed_bytes
 from shapelab.request.shape import RequestShape
 from shapelab.theory.arithmetic import weight_bytes
 from shapelab.theory.kv_plan import plan_kv
@@ -74,7 +74,7 @@ def test_the_largest_batch_is_near_the_planners_and_not_above_it(t4):
     t4["free"] = USABLE - int(weight_bytes(TINYLLAMA, "float16"))
     lab = dataclasses.replace(toy_lab(), spec=TINYLLAMA, dtype=torch.float16, device=CUDA, name="tinyllama")
     planned = plan_kv(TINYLLAMA, RequestShape(1205, 25), USABLE)["paged"].requests
-    fits = [b for b in range(1, planned + 50) if experiment.memory_needed_bytes(lab, RequestShape(1205, 25, b)) <= t4["free"]]
+    fits = [b for b in range(1, planned + 50) if memory_needed_bytes(lab, RequestShape(1205, 25, b)) <= t4["free"]]
     assert 0.1 * planned < max(fits) <= planned, "one pass reads the whole batch here, an engine reads one prompt at a time"
-    with pytest.raises(ShapelabError, match=r"1205x25@\d+ does not fit in the memory of this cuda .* GB are left"):
-        experiment.measure_shapes(lab, {"large": RequestShape(1205, 25, max(fits) + 1)}, progress=False)
+    with pytest.raises(DoesNotFit, match=r"1205x25@\d+ does not fit in the memory of this cuda .* GB are left"):
+        measure_shapes(lab, {"large": RequestShape(1205, 25, max(fits) + 1)}, progress=False)

@@ -111,9 +111,23 @@ def test_parts_sum_to_the_whole(gaps):
 
 def test_few_values_give_their_range():
     assert interval([3.0, 1.0, 2.0]) == (1.0, 3.0)
-    assert (interval_kind(5), interval_kind(6)) == ("range", "bootstrap 90 %")
+    assert (interval_kind(2), interval_kind(5), interval_kind(6)) == ("range", "range", "bootstrap 90 %")
     assert interval([None, None]) is None
     assert interval([2.0] * 8) == (2.0, 2.0)
+
+
+def test_one_value_has_no_interval():
+    assert interval([2.0]) is interval([2.0, None]) is interval([]) is None
+    assert interval_kind(1) == "one repeat"
+
+
+def test_a_request_that_waited():
+    """Due at 40 ms, begun at 100 ms, first token at 130 ms: its reader waited 90 ms, the prefill took 30 ms."""
+    t = timeline(100, 130, 140, arrival_ns=40 * MS)
+    assert metrics.queue_s(t) == pytest.approx(0.060) and metrics.ttft_from_arrival_s(t) == pytest.approx(0.090)
+    assert metrics.ttft_s(t) == pytest.approx(0.030) and metrics.total_s(t) == pytest.approx(0.040)
+    alone = timeline(100, 130, 140)
+    assert metrics.queue_s(alone) is None and metrics.ttft_from_arrival_s(alone) is None
 
 
 def test_many_values_give_a_bootstrap_interval_of_the_median():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shapelab.errors import ShapelabError
+from shapelab.errors import UnknownName
 from shapelab.record.plans import PLANS, plan_shapes
 from shapelab.request.shape import PRESETS, RequestShape
 
@@ -33,5 +33,6 @@ def test_the_full_plan_holds_the_presets():
 
 
 def test_an_unknown_plan():
-    with pytest.raises(ShapelabError, match="no plan 'long'; choose one of quick, full"):
+    with pytest.raises(UnknownName) as caught:
         plan_shapes("long", 8192)
+    assert caught.value.argument == "plan"

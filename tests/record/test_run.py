@@ -1,17 +1,20 @@
 """A saved run comes back whole, and a stranger's file is believed in nothing: file and line are named."""
 
 import dataclasses
-import errno
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from shapelab.errors import ShapelabError
+from shapelab.errors import BadArgument, BadFile, CannotWrite
+from shapelab.record import metrics
 from shapelab.record import run as record
 from shapelab.record.environment import GpuState, LocalMachine
 from shapelab.record.machine_ceilings import Limits
-from shapelab.record.measurement import Measurement, Repeat
-from shapelab.record.run import Run
+from shapelab.record.measurement import Measurement, Repeat, Request, Skipped
+from shapelab.record.run import Run, Settings, check_that_it_can_be_saved
 from shapelab.request.shape import RequestShape
 
 MS = 1_000_000
@@ -78,7 +81,7 @@ def test_bad_limits(tmp_path, wrong):
     path = a_run().save(tmp_path / "r.jsonl")
     with path.open("a") as file:
         file.write(json.dumps({"limits": LIMITS.model_dump() | wrong}) + "\n")
-    with pytest.raises(ShapelabError, match=rf"line 5: limits.{next(iter(wrong))}"):
+    with pytest.raises(BadFile, match=rf"line 5: limits.{next(iter(wrong))}"):
         Run.load(path)
 
 
@@ -108,15 +111,17 @@ def test_html_escapes_a_hostile_name():
     assert "ttft_s" in html and "nan" not in html.lower()
 
 
-def refused(path, *words):
-    with pytest.raises(ShapelabError) as caught:
+def refused(path, *words, line=None):
+    """The file is named, and the line, and what in it is wrong."""
+    with pytest.raises(BadFile) as caught:
         Run.load(path)
+    assert caught.value.line == line
     for word in (str(path), *words):
         assert word in str(caught.value)
 
 
 def test_another_schema_version(tmp_path):
-    refused(written(tmp_path, lambda header, _: header.update(schema_version=3)), "schema version 3", "Update shapelab")
+    refused(written(tmp_path, lambda header, _: header.update(schema_version=3)), "version 3", line=1)
 
 
 def test_an_empty_file(tmp_path):
@@ -136,20 +141,20 @@ def test_a_header_and_no_more(tmp_path):
 def test_not_json(tmp_path, line):
     path = written(tmp_path)
     path.write_text(path.read_text() + line + "\n")
-    refused(path, "line 5", "not JSON")
+    refused(path, "not JSON", line=5)
 
 
 @pytest.mark.parametrize("line", ["[1, 2]", "1", "null", '"text"'])
 def test_json_but_no_object(tmp_path, line):
     (tmp_path / "run.jsonl").write_text("\n" + line)
-    refused(tmp_path / "run.jsonl", "line 2", "object was expected")
+    refused(tmp_path / "run.jsonl", "object was expected", line=2)
 
 
 def test_a_line_too_long(tmp_path, monkeypatch):
     monkeypatch.setattr(record, "LARGEST_LINE", 5000)
     path = written(tmp_path)
     path.write_text(path.read_text() + " " * 5001)
-    refused(path, "line 5", "longer than 5,000 characters")
+    refused(path, "longer than 5,000 characters", line=5)
 
 
 @pytest.mark.parametrize("missing", ["schema_version", "environment", "device", "threads"])
@@ -158,7 +163,7 @@ def test_a_missing_field_of_the_header(tmp_path, missing):
         header.pop(missing, None)
         header.get("environment", {}).pop(missing, None)
 
-    refused(written(tmp_path, change), "line 1", missing)
+    refused(written(tmp_path, change), missing, line=1)
 
 
 @pytest.mark.parametrize("missing", ["measurement", "input_tokens", "repeats", "host_ns"])
@@ -167,7 +172,7 @@ def test_a_missing_field_of_a_measurement(tmp_path, missing):
         for place in (line, line["measurement"], line["measurement"]["repeats"][0]):
             place.pop(missing, None)
 
-    refused(written(tmp_path, change), "line 2", missing)
+    refused(written(tmp_path, change), missing, line=2)
 
 
 @pytest.mark.parametrize("place", ["header", "environment", "line", "measurement", "repeat"])
@@ -182,7 +187,7 @@ def test_an_unknown_field(tmp_path, place):
         }
         places[place]["code"] = "import os"
 
-    refused(written(tmp_path, change), "line 1" if place in ("header", "environment") else "line 2", "code")
+    refused(written(tmp_path, change), "code", line=1 if place in ("header", "environment") else 2)
 
 
 NAN, INFINITY = float("nan"), float("inf")
@@ -193,22 +198,22 @@ NAN, INFINITY = float("nan"), float("inf")
     [
         *[(name, value) for name in ("threads", "cpus_usable") for value in (-1, NAN, INFINITY)],
         ("device_kind", "tpu"),
-        ("device", "x" * 501),
+        ("device", "x" * 5_001),
         ("device", 5),
     ],
 )
 def test_bad_values_of_the_environment(tmp_path, field, value):
-    refused(written(tmp_path, lambda header, _: header["environment"].update({field: value})), "line 1", field)
+    refused(written(tmp_path, lambda header, _: header["environment"].update({field: value})), field, line=1)
 
 
 @pytest.mark.parametrize("value", [-1, 0, NAN, INFINITY, 1.5, 10**9, None, "many"])
 @pytest.mark.parametrize("field", ["input_tokens", "output_tokens", "batch_size"])
 def test_bad_counts(tmp_path, field, value):
-    refused(written(tmp_path, lambda _, line: line["measurement"].update({field: value})), "line 2", field)
+    refused(written(tmp_path, lambda _, line: line["measurement"].update({field: value})), field, line=2)
 
 
 def test_no_repeats(tmp_path):
-    refused(written(tmp_path, lambda _, line: line["measurement"].update(repeats=[])), "line 2", "repeats")
+    refused(written(tmp_path, lambda _, line: line["measurement"].update(repeats=[])), "repeats", line=2)
 
 
 @pytest.mark.parametrize(
@@ -235,7 +240,7 @@ def test_no_repeats(tmp_path):
     ],
 )
 def test_bad_repeats(tmp_path, values, word):
-    refused(written(tmp_path, lambda _, line: line["measurement"]["repeats"][1].update(values)), "line 2", "repeats.1", word)
+    refused(written(tmp_path, lambda _, line: line["measurement"]["repeats"][1].update(values)), "repeats.1", word, line=2)
 
 
 def test_binary_bytes(tmp_path):
@@ -248,19 +253,10 @@ def test_a_folder_and_nothing_at_all(tmp_path):
     refused(tmp_path / "nowhere.jsonl", "cannot be read", "No such file")
 
 
-def test_a_full_disk(tmp_path, monkeypatch):
-    def full(*_, **__):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(record.Path, "write_text", full)
-    with pytest.raises(ShapelabError, match=r"run\.jsonl.*No space left.*--out"):
-        a_run().save(tmp_path / "run.jsonl")
-
-
 def test_a_path_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
     for path in (tmp_path, tmp_path / "file" / "run.jsonl"):
-        with pytest.raises(ShapelabError, match="cannot be written"):
+        with pytest.raises(CannotWrite):
             a_run().save(path)
 
 
@@ -272,12 +268,12 @@ def test_a_measurement_says_what_it_is():
 def test_names_must_differ(tmp_path):
     run = a_run()
     run.measurements.append(run.measurements[0])
-    refused(run.save(tmp_path / "run.jsonl"), "line 5", "'rag' is there twice")
+    refused(run.save(tmp_path / "run.jsonl"), "'rag'", line=5)
 
 
 def test_a_strangers_words_are_cut_and_made_printable(tmp_path):
     path = written(tmp_path, lambda header, _: header["environment"].update({"\x1b[31m" + "x" * 1000: 1}))
-    with pytest.raises(ShapelabError) as caught:
+    with pytest.raises(BadFile) as caught:
         Run.load(path)
     assert "\x1b" not in str(caught.value) and len(str(caught.value)) < 400 + len(str(path))
 
@@ -285,21 +281,6 @@ def test_a_strangers_words_are_cut_and_made_printable(tmp_path):
 def test_a_run_is_a_few_lines():
     text = repr(a_run())
     assert text.startswith("<Run of 3 shapes: toy") and text.count("\n") == 3 and "host_ns" not in text
-
-
-def test_a_failed_save_leaves_the_earlier_file(tmp_path, monkeypatch):
-    path = a_run().save(tmp_path / "run.jsonl")
-    before = path.read_text()
-
-    def full(self, *_, **__):
-        with self.open("w") as file:
-            file.write("half")
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(record.Path, "write_text", full)
-    with pytest.raises(ShapelabError):
-        a_run("other").save(path)
-    assert path.read_text() == before
 
 
 def test_along_one_number():
@@ -318,3 +299,146 @@ def test_along_one_number():
     assert [m.name for m in run.along("cached_tokens")] == ["64x8", "512+64x8"]
     assert [m.name for m in run.along("output_tokens")] == ["64x8", "64x99"]
     assert Run(HERE).along("batch_size") == []
+
+
+SKIPPED = Skipped(
+    name="9x9", input_tokens=9, output_tokens=9, outcome="does_not_fit", reason="Too large.", decided_at="2025-01-01"
+)
+NINE = Measurement(
+    name="9x9", input_tokens=9, output_tokens=9, repeats=(Repeat(index=1, order=0, host_ns=(0, 1, 2), output_tokens=9),)
+)
+
+
+def test_a_shape_that_was_skipped_and_then_measured_is_measured(tmp_path):
+    run, path = Run(HERE), tmp_path / "r.jsonl"
+    run.save(path)
+    for entry in (SKIPPED, SKIPPED.model_copy(update={"reason": "Still."}), NINE):
+        run.add(entry, path)
+        assert Run.load(path, unfinished=True) == run
+    assert len(path.read_text().splitlines()) == 4 and run.skipped == [] and run.names == ["9x9"]
+    run.add(SKIPPED, path)
+    refused(path, "9x9", line=5)
+
+
+def test_settings_come_back(tmp_path):
+    run = Run(HERE, a_run().measurements, settings=Settings(repeats=3, seed=2**62))
+    assert Run.load(run.save(tmp_path / "r.jsonl")) == run
+    for wrong in ({"repeats": 0}, {"seed": -1}, {"seed": 2**63}, {"more": 1}):
+        path = written(tmp_path, lambda header, _, wrong=wrong: header.update(settings={"repeats": 1, "seed": 1} | wrong))
+        refused(path, f"settings.{next(iter(wrong))}", line=1)
+
+
+DONE = Request(input_tokens=100, output_tokens=50, arrival_ns=5, host_ns=(10, 20, 30, 45), written_tokens=3)
+LOST = Request(input_tokens=7, output_tokens=9, cached_tokens=64, arrival_ns=6, outcome="failed", reason="503")
+CUT = Request(
+    input_tokens=7, output_tokens=9, arrival_ns=6, host_ns=(7, 8, 9), written_tokens=5, outcome="cancelled", reason="timeout"
+)
+
+
+def test_requests_of_different_shapes_stand_in_one_run(tmp_path):
+    run, path = Run(HERE, requests=[DONE, LOST]), tmp_path / "r.jsonl"
+    run.save(path)
+    run.add(CUT, path)
+    back = Run.load(path)
+    assert back == run and back.requests == [DONE, LOST, CUT] and back.measurements == []
+    assert [metrics.queue_s(r.timeline) for r in back.requests if r.timeline] == [5e-9, 1e-9]
+    assert metrics.ttft_from_arrival_s(back.requests[0].timeline) == 15e-9 and metrics.ttft_s(back.requests[0].timeline) == 10e-9
+    assert LOST.timeline is None and CUT.timeline.shape == RequestShape(7, 5)
+
+
+@pytest.mark.parametrize(
+    "wrong,word",
+    [
+        ({"host_ns": [10, 20, 30, 25]}, "backwards"),
+        ({"host_ns": [10, 20, 30, 35, 40]}, "do not fit 3"),
+        ({"arrival_ns": 11}, "arrives"),
+        ({"arrival_ns": -1}, "arrival_ns"),
+        ({"written_tokens": 0}, "no stamps"),
+        ({"written_tokens": 0, "host_ns": []}, "at least one token"),
+        ({"written_tokens": 51}, "more tokens than it asked for"),
+        ({"outcome": "failed"}, "reason"),
+        ({"outcome": "fine"}, "outcome"),
+        ({"more": 1}, "more"),
+        ({"input_tokens": 0}, "input_tokens"),
+    ],
+)
+def test_bad_requests(tmp_path, wrong, word):
+    path = a_run().save(tmp_path / "r.jsonl")
+    with path.open("a") as file:
+        file.write(json.dumps({"request": DONE.model_dump() | wrong}) + "\n")
+    refused(path, word, line=5)
+
+
+def test_a_line_holds_one_thing(tmp_path):
+    path = a_run().save(tmp_path / "r.jsonl")
+    for line in ({}, {"request": None}, {"request": DONE.model_dump(), "limits": LIMITS.model_dump()}):
+        path.write_text(a_run().save(path).read_text() + json.dumps(line) + "\n")
+        refused(path, "one", line=5)
+
+
+LAST = 2**63 - 1
+
+
+def worst(repeats: int, tokens: int) -> Run:
+    """Stamps, events and sensors as long as they can be written."""
+    gpu = GpuState(sm_clock_mhz=1 / 3e3, temperature_c=-1 / 3e3, power_w=1 / 3e3, energy_j=1e9 / 3)
+    stamps = tuple(range(LAST - tokens, LAST + 1))
+    events = tuple(1e-5 / 3 + i * 1e-7 / 7 for i in range(tokens))
+    all_of_them = tuple(
+        Repeat(
+            index=n, order=10**9, host_ns=stamps, event_s=events, output_tokens=tokens, kv_cache_bytes=10**15,
+            peak_memory_bytes=10**15, gpu_before=gpu, gpu_after=gpu,
+        )
+        for n in range(repeats)
+    )  # fmt: skip
+    return Run(HERE, [Measurement(name="w", input_tokens=1, output_tokens=tokens, repeats=all_of_them)])
+
+
+@pytest.mark.parametrize("repeats,tokens", [(1, 1), (3, 300), (300, 1)])
+def test_what_may_be_asked_for_can_be_read(tmp_path, monkeypatch, repeats, tokens):
+    path = worst(repeats, tokens).save(tmp_path / "r.jsonl")
+    line = path.read_text().splitlines()[1]
+    monkeypatch.setattr(record, "LARGEST_LINE", len(line) - 1)
+    refused(path, "longer", line=2)
+    with pytest.raises(BadArgument):
+        check_that_it_can_be_saved(RequestShape(1, tokens), repeats)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("repeats,tokens", [(250, 1_000), (1_000, 1_000), (1, 100_000)])
+def test_the_largest_run_that_is_asked_for(tmp_path, repeats, tokens):
+    check_that_it_can_be_saved(RequestShape(1, tokens), repeats)
+    run = worst(repeats, tokens)
+    assert Run.load(run.save(tmp_path / "r.jsonl")) == run
+
+
+def test_a_failed_write_leaves_no_half_line(tmp_path, monkeypatch):
+    path, run = tmp_path / "r.jsonl", a_run()
+    before = run.save(path).read_text()
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("shapelab.record.run.os.fsync", full)
+    with pytest.raises(CannotWrite):
+        run.add(NINE, path)
+    assert path.read_text() == before
+
+
+ADDED = """
+import sys
+from shapelab.record.run import Run
+from tests.runs import measured
+from shapelab.request.shape import RequestShape
+run = Run.load(sys.argv[1])
+for number in range(1, 21):
+    run.add(measured(RequestShape(number, 600), (0.1, 0.01), name=f"{sys.argv[2]}{number}", per_pass=True), sys.argv[1])
+"""
+
+
+def test_two_processes_that_add_at_once_leave_a_readable_file(tmp_path):
+    path = a_run().save(tmp_path / "r.jsonl")
+    root = Path(__file__).resolve().parents[2]
+    both = [subprocess.Popen([sys.executable, "-c", ADDED, str(path), name], cwd=root) for name in "ab"]
+    assert [process.wait() for process in both] == [0, 0]
+    assert len(Run.load(path).names) == 3 + 40

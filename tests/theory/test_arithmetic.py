@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from torch.utils.flop_counter import FlopCounterMode
 
 from shapelab.errors import BadArgument
-from shapelab.measure.loop import decode_step, held_bytes, new_cache, prefill
+from shapelab.measure.loop import decode_step, prefill
+from shapelab.model.kv_cache import held_bytes, new_cache
 from shapelab.theory.arithmetic import (
     bytes_per_number,
     decode_bytes,

@@ -5,18 +5,20 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from warnings import catch_warnings, filterwarnings
 
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from shapelab.classroom.figures.colours import FAINT, INK
-from shapelab.classroom.html import escape, short
-from shapelab.errors import CannotWrite, NotEnoughMeasured
+from shapelab.classroom.html import VERBATIM, escape, short
+from shapelab.errors import BadArgument, CannotWrite, NotEnoughMeasured
+from shapelab.files import user_path
 from shapelab.record.measurement import Measurement
 
-_VERBATIM = {"text.parse_math": False, "text.usetex": False}
-verbatim = rc_context(_VERBATIM)  # a decorator: a dollar sign in a name is a dollar sign, not the start of a formula
+# A decorator for what draws: a dollar sign in a name is a dollar sign, not the start of a formula.
+verbatim = rc_context({"text.parse_math": False, "text.usetex": False})
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -33,19 +35,27 @@ class Drawn:
         return self.words
 
     def save(self, path: str | Path, dpi: float = 110) -> Path:
-        """Write the picture in the format that the file's name ends with. Raises CannotWrite."""
-        path = Path(path)
+        """Write the picture in the format that the file's name ends with. Raises BadArgument for an unknown format and CannotWrite."""
+        path = user_path(path)
+        form, forms = path.suffix[1:].lower() or "png", self.figure.canvas.get_supported_filetypes()
+        if form not in forms:
+            raise BadArgument(f"There is no picture format {path.suffix}. Choose one of {', '.join(sorted(forms))}.", "path")
         try:
-            with rc_context(_VERBATIM):
-                self.figure.savefig(path, dpi=dpi)
+            self._write(path, form, dpi)
         except OSError as error:
             raise CannotWrite(f"The picture could not be written to {path} ({error.strerror}).") from error
         return path
 
     def png(self, dpi: float = 110) -> bytes:
-        with io.BytesIO() as file, rc_context(_VERBATIM):
-            self.figure.savefig(file, format="png", dpi=dpi)
-            return file.getvalue()
+        file = io.BytesIO()
+        self._write(file, "png", dpi)
+        return file.getvalue()
+
+    @verbatim  # some texts, such as those of ticks, are made only now
+    def _write(self, file, form: str, dpi: float):
+        with catch_warnings():
+            filterwarnings("ignore", "Glyph .* missing")  # the name stands in the words
+            self.figure.savefig(file, format=form, dpi=dpi)
 
     def html(self) -> str:
         """The picture for a page, with its description as the alternative text."""
@@ -53,7 +63,8 @@ class Drawn:
 
     def _repr_mimebundle_(self, **_) -> dict:
         png = self.png()
-        page = f"{_image(png, self.words)}<details><summary>In words</summary>{escape(self.words)}</details>"
+        more = f"<details><summary>In words</summary>{escape(self.words)}</details>"
+        page = f'<div class="{VERBATIM}">{_image(png, self.words)}{more}</div>'
         return {"text/html": page, "image/png": png, "text/plain": self.words}
 
 
