@@ -13,7 +13,7 @@ from shapelab.classroom import figures, guess_file
 from shapelab.classroom.figures.drawn import in_words
 from shapelab.classroom.guess_file import CLOSE, Answer, Points, Prediction, commit, committed, factor, forget
 from shapelab.classroom.html import VERBATIM, Card, escape, live_or_still, short
-from shapelab.classroom.table import Table
+from shapelab.classroom.table_format import Table
 from shapelab.errors import BadFile, ShapelabError
 
 __all__ = [
