@@ -10,7 +10,7 @@ VERBATIM = "tex2jax_ignore mathjax_ignore"  # HTML classes: Jupyter must not set
 
 @dataclass(frozen=True)
 class Card:
-    """A few sentences that read well as text and as HTML. For rows and columns there is `table.Table`."""
+    """A few sentences that read well as text and as HTML. For rows and columns there is `table_format.Table`."""
 
     text: str
     html: str
