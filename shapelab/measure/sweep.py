@@ -44,11 +44,11 @@ def sweep(
     asked = list(dict.fromkeys(shapes))
     for shape in asked:
         lab.check(shape)
-        check_that_it_can_be_saved(shape, repeats)
+        check_that_it_can_be_saved(shape, settings.repeats)
     with locked(out, wait_s=0), keep_from_interrupts() as interrupts:
         run = _start_or_resume(Run(environment(lab), settings=settings), out)
         waiting = [shape for shape in asked if str(shape) not in run]
-        random.Random(seed).shuffle(waiting)
+        random.Random(settings.seed).shuffle(waiting)
         watch = GpuWatch(lab.device)
         with tqdm(total=len(waiting), unit="shape", disable=not progress) as bar:
             for shape in waiting:
