@@ -1,11 +1,11 @@
 """Small pieces of HTML for notebooks. Everything that is not ours is escaped, model text above all."""
 
+import html
+import re
 from dataclasses import dataclass
-from html import escape
-
-__all__ = ["VERBATIM", "Card", "bar", "escape", "live_or_still", "short", "verbatim"]
 
 VERBATIM = "tex2jax_ignore mathjax_ignore"  # HTML classes: Jupyter must not set what stands between two dollar signs as a formula
+_UNSHOWABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")  # control, direction, half a character
 
 
 @dataclass(frozen=True)
@@ -16,10 +16,28 @@ class Card:
     html: str
 
     def __repr__(self) -> str:
-        return self.text
+        return visible(self.text, lines=True)
 
     def _repr_html_(self) -> str:
         return f'<div class="{VERBATIM}" style="border-left:4px solid #949494;padding:4px 12px;max-width:56em">{self.html}</div>'
+
+
+def visible(text: str, lines: bool = False) -> str:
+    """Characters that a terminal or a picture would obey rather than show, written as Python writes them. lines: all but line ends."""
+    return _UNSHOWABLE.sub(
+        lambda match: match[0] if lines and match[0] == "\n" else match[0].encode("unicode_escape").decode(), text
+    )
+
+
+def escape(text: str) -> str:
+    """A text inside HTML: no tags, and nothing invisible; lines stay lines."""
+    return html.escape(visible(text, lines=True))
+
+
+def brief(text: str, longest: int = 48) -> str:
+    """A name beside a bar or a line, where a long one would push the picture away. The description has the whole name."""
+    text = visible(text)
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def verbatim(text: str) -> str:
@@ -43,5 +61,5 @@ def bar(parts: list[tuple[float, str]], height_px: int = 16) -> str:
 
 
 def short(value: float) -> str:
-    """A number for reading: three digits that matter, and from 1,000 on all those before the point."""
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    """A number for reading: three digits that matter, and from 1,000 to 10^15 all those before the point."""
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.3g}"

@@ -14,8 +14,8 @@ import ipywidgets as widgets
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from shapelab.classroom.html import escape, live_or_still, short, verbatim
-from shapelab.classroom.table import Table, visible
+from shapelab.classroom.html import escape, live_or_still, short, verbatim, visible
+from shapelab.classroom.table import Table
 from shapelab.errors import ShapelabError
 
 TOKENS = (1, 4, 16, 25, 64, 128, 256, 512, 1024, 1205, 2048, 4096, 8192)
@@ -120,7 +120,7 @@ class Panel:
         self.table.value = view.table.to_html()
 
     def __repr__(self) -> str:
-        return f"{self.shown.title}. {self.shown.text}" if self.shown else self.heading
+        return visible(f"{self.shown.title}. {self.shown.text}") if self.shown else self.heading
 
     def _repr_mimebundle_(self, **_) -> dict:
         page = self.error.value
