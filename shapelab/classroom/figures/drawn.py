@@ -10,6 +10,7 @@ from warnings import catch_warnings, filterwarnings
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 from shapelab.classroom.figures.colours import FAINT, INK
 from shapelab.classroom.html import VERBATIM, brief, escape, short, visible
@@ -83,6 +84,13 @@ def label(axis: Axes, title: str, across: str, up: str = "", grid: str = "y") ->
     axis.set_axisbelow(True)
     units = f"{up}, over {across}" if up else across
     return f"{title} ({units}):" if title else f"{units}:"
+
+
+def plain_logarithm(axis: Axes):
+    """Ticks at 1, 2, 5, 10 ... of a logarithmic axis upwards, as plain numbers."""
+    axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.yaxis.set_major_formatter("{x:,g}")
+    axis.minorticks_off()
 
 
 def captioned(figure: Figure, words: str, kind: str, about: str) -> Drawn:

@@ -2,10 +2,8 @@
 
 from collections.abc import Sequence
 
-from matplotlib.ticker import LogLocator
-
 from shapelab.classroom.figures.colours import DECODE, OVERHEAD
-from shapelab.classroom.figures.drawn import Drawn, canvas, captioned, in_words, label, not_empty, verbatim
+from shapelab.classroom.figures.drawn import Drawn, canvas, captioned, in_words, label, not_empty, plain_logarithm, verbatim
 from shapelab.classroom.html import brief, short
 
 _HIGHEST = 1e4  # a guess further off than this is drawn there, or the others would be one flat line
@@ -51,9 +49,7 @@ def factors_off(factors: Sequence[tuple[str, float]], close: float) -> Drawn:
     axis.plot([brief(name) for name, _ in factors], heights, "o-", color=DECODE)
     axis.axhline(close, color=OVERHEAD, linestyle="--", label=f"close: within a factor of {close}")
     axis.set_yscale("log")
-    axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.yaxis.set_major_formatter("{x:,g}")
-    axis.minorticks_off()
+    plain_logarithm(axis)
     axis.set_ylim(0.9, max(10, *heights) * 1.3)
     axis.legend(frameon=False, fontsize=9)
     opening = label(axis, "", "prediction", "times too large or too small")

@@ -7,10 +7,19 @@ from itertools import cycle
 
 import pandas as pd
 import seaborn as sns
-from matplotlib.ticker import LogLocator
 
 from shapelab.classroom.figures.colours import DECODE, INK, OTHERS, OVERHEAD, PREFILL
-from shapelab.classroom.figures.drawn import Drawn, canvas, captioned, in_words, label, not_empty, ratio, verbatim
+from shapelab.classroom.figures.drawn import (
+    Drawn,
+    canvas,
+    captioned,
+    in_words,
+    label,
+    not_empty,
+    plain_logarithm,
+    ratio,
+    verbatim,
+)
 from shapelab.classroom.html import brief, short
 from shapelab.record import metrics
 from shapelab.record.measurement import Measurement
@@ -122,9 +131,7 @@ def cost_per_row(rows: Sequence[int], seconds: Sequence[float], about: str) -> D
     axis.plot(*points[0], marker="o", markersize=9, color=DECODE)
     axis.annotate("one token: decode", points[0], xytext=(12, 0), textcoords="offset points", va="center")
     axis.set_xticks(list(rows), [f"{n:,}" for n in rows])
-    axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.yaxis.set_major_formatter("{x:,g}")
-    axis.minorticks_off()
+    plain_logarithm(axis)
     (_, alone), (together, shared) = points[0], points[-1]
     title = f"A token alone takes {ratio(alone, shared)} times as long as one of {together:,} that share a pass"
     opening = label(axis, title, "tokens that share the pass", "microseconds a token")
