@@ -121,7 +121,7 @@ class Panel:
         self.table.value = view.table.to_html()
 
     def __repr__(self) -> str:
-        return f"{self.shown.title}. {self.shown.text}" if self.shown else self.heading
+        return visible(f"{self.shown.title}. {self.shown.text}") if self.shown else self.heading
 
     def _repr_mimebundle_(self, **_) -> dict:
         page = self.error.value
