@@ -10,7 +10,7 @@ _UNSHOWABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\u
 
 @dataclass(frozen=True)
 class Card:
-    """A few sentences that read well as text and as HTML. For rows and columns there is `table.Table`."""
+    """A few sentences that read well as text and as HTML. For rows and columns there is `table_format.Table`."""
 
     text: str
     html: str

@@ -18,7 +18,7 @@ def models(
     if clear:
         _clear_cache()
         return
-    from shapelab.classroom.table import Table
+    from shapelab.classroom.table_format import Table
     from shapelab.model.catalogue import catalogue
 
     entries = catalogue()

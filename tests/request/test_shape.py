@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shapelab.errors import ShapelabError
+from shapelab.errors import BadArgument
 from shapelab.request.shape import CHAT, CREATIVE, LLM_PERF, RAG, RequestShape, parse_shapes
 
 COUNT = st.integers(1, 10**6)
@@ -29,22 +29,26 @@ def test_every_shape_reads_back(inputs, outputs, batch, cached):
 
 @pytest.mark.parametrize("numbers", [(0, 1), (1, 0), (1, 1, 0), (1, 1, 1, -1), (-5, 3), (1.5, 2), (True, 2), ("3", 2)])
 def test_bad_numbers_are_refused_by_name(numbers):
-    with pytest.raises(ShapelabError, match="must be"):
+    with pytest.raises(BadArgument) as caught:
         RequestShape(*numbers)
+    names = ("input_tokens", "output_tokens", "batch_size", "cached_tokens")
+    wrong = next(n for n, value in enumerate(numbers) if type(value) is not int or value < (n < 3))
+    assert caught.value.argument == names[wrong]
 
 
-@pytest.mark.parametrize("text", ["", "x", "12", "12x", "x12", "12x-3", "a+1x2", "1x2@", "1 x 2", "1.5x2", "rags"])
+@pytest.mark.parametrize(
+    "text", ["", "x", "12", "12x", "x12", "12x-3", "a+1x2", "1x2@", "1 x 2", "1.5x2", "rags", "9" * 5000 + "x2"]
+)
 def test_bad_text_is_refused_with_an_example(text):
-    with pytest.raises(ShapelabError, match="1205x24"):
+    with pytest.raises(BadArgument):
         RequestShape.parse(text)
 
 
 def test_lists():
     assert list(parse_shapes("chat, rag,512+64x32@4")) == ["chat", "rag", "512+64x32@4"]
-    with pytest.raises(ShapelabError, match="twice"):
-        parse_shapes("rag,rag")
-    with pytest.raises(ShapelabError, match="No shapes"):
-        parse_shapes(" , ")
+    for text in ("rag,rag", " , "):
+        with pytest.raises(BadArgument):
+            parse_shapes(text)
 
 
 @pytest.mark.parametrize("kind", [np.int64, np.uint8, np.int32])
@@ -57,8 +61,9 @@ def test_any_whole_number_is_a_count(kind):
 
 @pytest.mark.parametrize("value", [1.0, np.float64(2), np.bool_(True), True, "8", None, 0, -3, np.int64(0)])
 def test_what_is_no_count_is_refused(value):
-    with pytest.raises(ShapelabError, match="input_tokens must be a whole number of at least 1, not"):
+    with pytest.raises(BadArgument) as caught:
         RequestShape(value, 2)
+    assert caught.value.argument == "input_tokens"
 
 
 @given(st.integers(1, 50), st.integers(1, 50), st.integers(1, 8), st.integers(0, 50))

@@ -8,7 +8,7 @@ from shapelab.classroom.explorers.machines import about, fits, gigabytes, machin
 from shapelab.classroom.explorers.panel import BARS, BATCHES, TOKENS, USD_PER_HOUR, Bar, Panel, View, steps
 from shapelab.classroom.figures.colours import DECODE
 from shapelab.classroom.html import short
-from shapelab.classroom.table import Table
+from shapelab.classroom.table_format import Table
 from shapelab.cost.machine_hours import machine_cost
 from shapelab.errors import NotEnoughMeasured
 from shapelab.predict.machine import Machine

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from shapelab.classroom.explorers.machines import about, fits, machine_panel, refuse_what_does_not_fit
 from shapelab.classroom.explorers.panel import BATCHES, TOKENS, USD_PER_HOUR, Bar, Panel, View, menu, steps
 from shapelab.classroom.figures.colours import DECODE
-from shapelab.classroom.table import Table
+from shapelab.classroom.table_format import Table
 from shapelab.cost.machine_hours import machine_cost
 from shapelab.cost.price_list import Price, load_prices, price, request_usd
 from shapelab.errors import BadArgument, NotEnoughMeasured

@@ -15,7 +15,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from shapelab.classroom.html import escape, live_or_still, short, verbatim, visible
-from shapelab.classroom.table import Table
+from shapelab.classroom.table_format import Table
 from shapelab.errors import ShapelabError
 
 TOKENS = (1, 4, 16, 25, 64, 128, 256, 512, 1024, 1205, 2048, 4096, 8192)
