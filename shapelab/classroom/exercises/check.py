@@ -101,15 +101,9 @@ def _hint(text: str) -> Feedback:
 
 
 def check_number(
-    answer,
-    right: float,
-    why: str,
-    slips: Sequence[Slip] = (),
-    *,
-    unit: str = "",
-    also_right: Sequence[float] = (),
-    tolerance: float = 2e-3,
-) -> Feedback:
+    answer, right: float, why: str, slips: Sequence[Slip] = (),
+    *, unit: str = "", also_right: Sequence[float] = (), tolerance: float = 2e-3,
+) -> Feedback:  # fmt: skip
     """Compare a number with the right one and with those that the slips lead to; the nearest slip gives the reason.
 
     unit: what the exercise asks for, such as "milliseconds per token"; a wrong power of 1,000 and an upside-down fraction

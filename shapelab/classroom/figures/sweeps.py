@@ -19,7 +19,7 @@ from shapelab.classroom.figures.drawn import (
     plain_logarithm,
     ratio,
     verbatim,
-)
+)  # fmt: skip
 from shapelab.classroom.html import brief, short
 from shapelab.record import metrics
 from shapelab.record.measurement import Measurement
