@@ -11,9 +11,9 @@ import torch
 import shapelab
 from shapelab import RequestShape
 from shapelab.measure.clock import clock_for
-from shapelab.measure.environment import environment
 from shapelab.measure.loop import timed
 from shapelab.measure.overhead import measure_limits
+from shapelab.measure.this_machine import environment
 from shapelab.model.forward import compiled
 from shapelab.model.kv_cache import static_cache
 from shapelab.record import metrics

@@ -11,8 +11,8 @@ import torch
 import shapelab
 from shapelab import RequestShape
 from shapelab.measure.ceilings import memory_read_gb_per_s
-from shapelab.measure.environment import device_name
 from shapelab.measure.experiment import run_once, warm_up
+from shapelab.measure.this_machine import device_name
 from shapelab.record import metrics
 from shapelab.request.prompts import prompt_ids
 from shapelab.theory.arithmetic import kv_bytes_per_token

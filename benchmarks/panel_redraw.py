@@ -5,7 +5,7 @@ import statistics
 import time
 
 from shapelab.classroom.explorers import batch_explorer, cost_explorer, kv_explorer, request_explorer
-from shapelab.measure.environment import environment
+from shapelab.measure.this_machine import environment
 
 GOAL_MS, MOVES = 60, 80
 

@@ -28,7 +28,9 @@ def cache_dir() -> Path:
 
 
 def user_path(path: str | Path) -> Path:
-    """A path as a person gave it, in an argument or an environment variable; `~` is their home folder."""
+    """A path as a person gave it, in an argument or an environment variable; `~` is their home folder. Raises BadArgument."""
+    if "\0" in str(path):
+        raise BadArgument(f"{str(path)!r} holds a zero byte, which no path may.", "path")
     try:
         return Path(path).expanduser()
     except RuntimeError:

@@ -248,3 +248,11 @@ def test_a_broken_link_is_noticed(tmp_path):
     (tmp_path.parent / "outside.md").touch()
     page.write_text("# Here it is\n" + " ".join(f"[text]({link})" for link in right + wrong), encoding="utf-8")
     assert broken_links(page, tmp_path) == wrong
+
+
+def test_where_do_i_change_names_files_that_exist():
+    section = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("## Where do I change")[1].split("\n## ")[0]
+    names = re.findall(r"`([\w./]+)`", "".join(re.findall(r"(?m)^\| .+$", section)))
+    assert len(names) > 20
+    missing = [name for name in names if not any((folder / name).exists() for folder in (ROOT, ROOT / "shapelab"))]
+    assert missing == []

@@ -117,5 +117,10 @@ OUT_OF_MEMORY = [
     RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
     RuntimeError("HIP out of memory. Tried to allocate 2.00 GiB"),
     RuntimeError("Invalid buffer size: 32.00 GiB"),
+    RuntimeError("std::bad_alloc"),
+    RuntimeError("hipErrorOutOfMemory"),
+    RuntimeError("could not create a memory object"),
+    RuntimeError("Failed to allocate 4096 bytes"),
+    OSError(12, "Cannot allocate memory"),
 ]
 EVERY_OUT_OF_MEMORY = pytest.mark.parametrize("error", OUT_OF_MEMORY, ids=lambda error: str(error)[:20] or "MemoryError")

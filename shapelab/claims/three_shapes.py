@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from shapelab.claims.evidence import Evidence, Point, Quantity, estimate, ratio, write_to_read_ratio
 from shapelab.claims.finding import Decision, decide
+from shapelab.errors import NotEnoughMeasured
 from shapelab.record.run import Run
 
 
@@ -79,8 +80,14 @@ def small_requests_starve_the_hardware(evidence: Evidence) -> Decision:
 
 
 def leader(run: Run, metric: Callable, lesson: str) -> tuple[str, str]:
-    """The shape with the highest median of a metric, and the lesson; a warning in its place where another's interval overlaps."""
-    estimates = {m.name: estimate(m.values(metric)) for m in run.measurements}
+    """The shape with the highest median of a metric, and the lesson; a warning in its place where another's interval overlaps.
+
+    Raises NotEnoughMeasured where fewer than two shapes have a value.
+    """
+    values = {m.name: estimate(m.values(metric)) for m in run.measurements}
+    estimates = {name: value for name, value in values.items() if value}
+    if len(estimates) < 2:
+        raise NotEnoughMeasured("Only two shapes or more can be compared, and each must have a time to compare.")
     first, second = sorted(estimates, key=lambda name: estimates[name].value, reverse=True)[:2]
     if estimates[first].above(estimates[second]):
         return first, lesson

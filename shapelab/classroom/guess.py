@@ -9,11 +9,11 @@ from statistics import median
 
 import ipywidgets as widgets
 
-from shapelab.classroom import figures, predictions
+from shapelab.classroom import figures, guess_file
 from shapelab.classroom.figures.drawn import in_words
+from shapelab.classroom.guess_file import CLOSE, Answer, Points, Prediction, commit, committed, factor, forget
 from shapelab.classroom.html import VERBATIM, Card, escape, live_or_still, short
-from shapelab.classroom.predictions import CLOSE, Answer, Points, Prediction, commit, committed, factor, forget
-from shapelab.classroom.table import Table
+from shapelab.classroom.table_format import Table
 from shapelab.errors import BadFile, ShapelabError
 
 __all__ = [
@@ -132,7 +132,7 @@ def reveal_curve(
 def journey() -> Card:
     """Every prediction in the order of the course, the answer to it, and whether the later ones are better than the first ones."""
     try:
-        entries = sorted(predictions.read().items())
+        entries = sorted(guess_file.read().items())
     except BadFile as error:
         return _card(str(error))
     if not entries:
@@ -205,7 +205,7 @@ def _earlier(key: str) -> Answer | None:
 def _settled(key: str, measured: Answer, kind: type) -> tuple[Answer | None, str]:
     """The prediction, and why there is none when the file cannot be read: the learner sees the answer in any case."""
     try:
-        return predictions.settle(key, measured, kind), ""
+        return guess_file.settle(key, measured, kind), ""
     except BadFile as error:
         return None, str(error)
 

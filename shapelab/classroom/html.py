@@ -1,25 +1,36 @@
 """Small pieces of HTML for notebooks. Everything that is not ours is escaped, model text above all."""
 
+import html
 from dataclasses import dataclass
-from html import escape
 
-__all__ = ["VERBATIM", "Card", "bar", "escape", "live_or_still", "short", "verbatim"]
+from shapelab.text import visible
 
 VERBATIM = "tex2jax_ignore mathjax_ignore"  # HTML classes: Jupyter must not set what stands between two dollar signs as a formula
 
 
 @dataclass(frozen=True)
 class Card:
-    """A few sentences that read well as text and as HTML. For rows and columns there is `table.Table`."""
+    """A few sentences that read well as text and as HTML. For rows and columns there is `table_format.Table`."""
 
     text: str
     html: str
 
     def __repr__(self) -> str:
-        return self.text
+        return visible(self.text, lines=True)
 
     def _repr_html_(self) -> str:
         return f'<div class="{VERBATIM}" style="border-left:4px solid #949494;padding:4px 12px;max-width:56em">{self.html}</div>'
+
+
+def escape(text: str) -> str:
+    """A text inside HTML: no tags, and nothing invisible; lines stay lines."""
+    return html.escape(visible(text, lines=True))
+
+
+def brief(text: str, longest: int = 48) -> str:
+    """A name beside a bar or a line, where a long one would push the picture away. The description has the whole name."""
+    text = visible(text)
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def verbatim(text: str) -> str:
@@ -43,5 +54,5 @@ def bar(parts: list[tuple[float, str]], height_px: int = 16) -> str:
 
 
 def short(value: float) -> str:
-    """A number for reading: three digits that matter, and from 1,000 on all those before the point."""
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    """A number for reading: three digits that matter, and from 1,000 to 10^15 all those before the point."""
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.3g}"

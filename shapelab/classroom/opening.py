@@ -5,7 +5,7 @@ from importlib.metadata import version
 from shapelab.classroom.html import Card, escape
 from shapelab.computer import thread_problem
 from shapelab.hosted import how_to_get_a_gpu
-from shapelab.measure.environment import device_name, environment
+from shapelab.measure.this_machine import device_name, environment
 from shapelab.model.load import choose_device, choose_dtype, choose_model
 
 

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 import torch
 
 from shapelab.classroom.figures.colours import DECODE, PREFILL
-from shapelab.classroom.html import bar, escape
+from shapelab.classroom.html import VERBATIM, bar, escape
 from shapelab.measure.clock import clock_for
 from shapelab.measure.experiment import ready, warm_up
 from shapelab.measure.loop import generate
 from shapelab.model.load import Lab
 from shapelab.request.prompts import prompt_ids
 from shapelab.request.shape import RequestShape
+from shapelab.text import visible
 
 SECONDS_BETWEEN_PICTURES = 0.15
 SHOWN_CHARACTERS = 400
@@ -52,13 +53,13 @@ class Race:
             f"{lane.name} {lane.shape}: first token after {lane.prefill_s:.2f} s, {lane.written} tokens after {lane.total_s:.2f} s"
             for lane in self.lanes
         )
-        return "\n".join(rows)
+        return visible("\n".join(rows), lines=True)
 
     def _repr_html_(self) -> str:
         longest = max((lane.total_s for lane in self.lanes), default=0) or 1
         lanes = "".join(_lane_html(lane, longest) for lane in self.lanes)
         legend = f'<span style="color:{PREFILL}">&#9632;</span> prefill <span style="color:{DECODE}">&#9632;</span> decode'
-        return f'<div style="max-width:60em">{lanes}<small>{legend}; {escape(self.about)}; watched, so a little slower than measured</small></div>'
+        return f'<div class="{VERBATIM}" style="max-width:60em">{lanes}<small>{legend}; {escape(self.about)}; watched, so a little slower than measured</small></div>'
 
 
 def race(lab: Lab, shapes: Mapping[str, RequestShape], seed: int = 0) -> Race:

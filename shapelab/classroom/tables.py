@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from shapelab.claims.finding import Finding
 from shapelab.classroom.html import short
-from shapelab.classroom.table import Table, cell
+from shapelab.classroom.table_format import Table, cell
 from shapelab.predict.latency import LatencyModel
 from shapelab.record.measurement import Measurement
 from shapelab.record.run import Run

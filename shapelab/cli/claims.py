@@ -4,8 +4,9 @@ from rich.padding import Padding
 from rich.text import Text
 
 from shapelab.cli import options
-from shapelab.cli.output import console, print_json, visible
+from shapelab.cli.output import console, print_json
 from shapelab.cli.sources import runs_of
+from shapelab.text import visible
 
 _COLORS = {"holds": "green", "does_not_hold": "yellow", "not_measured": "dim"}
 

@@ -20,7 +20,7 @@ def cost(
     json: options.Json = False,
 ):
     """What a request costs: at public prices (--prices), or on a machine paid by the hour (--usd-per-hour and --run)."""
-    from shapelab.classroom.table import Table
+    from shapelab.classroom.table_format import Table
     from shapelab.request.shape import RequestShape
 
     parsed = RequestShape.parse(shape)

@@ -2,13 +2,15 @@
 
 import logging
 import re
+import sys
 
 import typer
 from rich.text import Text
 from typer.core import TyperCommand
 
-from shapelab.cli.output import console, notice, visible
+from shapelab.cli.output import console, notice
 from shapelab.errors import CannotWrite, OtherSettings, ShapelabError
+from shapelab.text import visible
 
 # The library's name of an argument, and the commands' names of it, where the two differ.
 _CALLED = (("name", "model"), ("name", "prices"), ("path", "out"))
@@ -18,6 +20,8 @@ class Command(TyperCommand):
     """A command that ends with exit code 1 on what a person can put right, and with 130 on Ctrl-C."""
 
     def invoke(self, ctx):
+        for stream in (sys.stdout, sys.stderr):
+            stream.reconfigure(errors="backslashreplace")  # a name with letters that this terminal lacks is no reason to stop
         logging.getLogger("matplotlib").setLevel(logging.ERROR)
         try:
             return super().invoke(ctx)

@@ -1,5 +1,6 @@
 """What `run` and `sweep` share: a folder that can be written, the model, the machine's limits."""
 
+import os.path
 import tempfile
 from pathlib import Path
 
@@ -8,10 +9,11 @@ from shapelab.errors import CannotWrite
 
 
 def refuse_unwritable(folder: Path):
-    """Find out now, not after minutes of measuring."""
+    """Find out now, not after minutes of measuring. A link is followed, even where nothing is there yet."""
+    real = Path(os.path.realpath(folder))
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
+        real.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=real):
             pass
     except OSError as error:
         raise CannotWrite(f"Nothing can be written to {folder} ({error.strerror}). Choose another place.") from error

@@ -6,6 +6,8 @@ from typing import Any
 
 from rich.console import Console
 
+from shapelab.text import visible
+
 
 def console(stderr: bool = False) -> Console:
     return Console(stderr=stderr, markup=False, highlight=False, emoji=False)
@@ -19,11 +21,6 @@ def say(text: str, style: str | None = None, whole: bool = False):
 def notice(text: str, style: str = "yellow"):
     """On stderr: what should be known about a result and is no part of it."""
     console(stderr=True).print(visible(text), style=style, soft_wrap=True)
-
-
-def visible(text: str) -> str:
-    """With control characters written out, which a terminal would obey."""
-    return "".join(letter if letter.isprintable() or letter == "\n" else ascii(letter)[1:-1] for letter in text)
 
 
 def print_table(table):

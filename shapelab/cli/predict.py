@@ -17,7 +17,7 @@ def predict(
     json: options.Json = False,
 ):
     """What shapes should take on the machine of a run, with 90 % intervals; a * marks those beyond what was measured."""
-    from shapelab.classroom.table import Table
+    from shapelab.classroom.table_format import Table
     from shapelab.request.shape import RequestShape
 
     parsed = [RequestShape.parse(text) for text in shapes]

@@ -1,5 +1,7 @@
 """Runs and latency models that a person names on the command line."""
 
+import os.path
+
 from shapelab.cli.options import RUNS_FOLDER
 from shapelab.cli.output import notice
 from shapelab.errors import BadFile
@@ -41,5 +43,5 @@ def model_of(source: str):
 
 
 def _refuse_missing(source: str, next_step: str):
-    if not user_path(source).exists():
+    if not os.path.exists(user_path(source)):  # False, not an error, for a name that is too long
         raise BadFile(f"There is no file {source}. {next_step}")

@@ -1,5 +1,6 @@
 """shapelab sweep: measure every combination of some numbers, or a plan's shapes."""
 
+import os.path
 from pathlib import Path
 from typing import Annotated
 
@@ -41,7 +42,7 @@ def sweep(
         if numbers != _GRID:
             raise BadArgument("It brings its own shapes; leave out --input, --output, --batch and --cached.", "plan")
     shapes = grid(*numbers)
-    refuse_unwritable(out.resolve().parent)  # of the file that a link leads to
+    refuse_unwritable(Path(os.path.realpath(out)).parent)  # of the file that a link leads to
 
     from shapelab.classroom import tables
     from shapelab.measure import sweep as measure

@@ -11,7 +11,7 @@ from shapelab.computer import thread_problem
 from shapelab.errors import CannotLoad
 from shapelab.files import cache_dir
 from shapelab.measure.ceilings import measure_ceilings
-from shapelab.measure.environment import device_name, environment
+from shapelab.measure.this_machine import device_name, environment
 from shapelab.model import embedded
 from shapelab.model.load import choose_device, choose_dtype, choose_model
 from shapelab.model.memory import memory_available

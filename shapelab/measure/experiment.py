@@ -10,8 +10,8 @@ from tqdm.auto import tqdm
 from shapelab.errors import BadArgument, DoesNotFit, UnsupportedModel
 from shapelab.files import keep_from_interrupts
 from shapelab.measure.clock import clock_for
-from shapelab.measure.environment import GpuWatch, environment
 from shapelab.measure.loop import Generation, prefill, timed
+from shapelab.measure.this_machine import GpuWatch, environment
 from shapelab.model.kv_cache import new_cache
 from shapelab.model.load import Lab
 from shapelab.model.memory import PeakMemory, give_back_memory, is_out_of_memory, refuse_what_memory_cannot_hold, too_large
@@ -20,6 +20,7 @@ from shapelab.record.measurement import Measurement, Repeat
 from shapelab.record.run import Run, Settings, check_that_it_can_be_saved
 from shapelab.request.prompts import prompt_ids
 from shapelab.request.shape import RequestShape
+from shapelab.text import visible
 
 WARM_UP_OUTPUT_TOKENS = 4  # at least 2, or the decode step would first run inside the measurement
 
@@ -74,16 +75,15 @@ def measure_shapes(
     settings = Settings.of(repeats, seed)
     give_back_memory()
     for name, shape in shapes.items():
-        if len(name) > LONGEST_TEXT:
-            raise BadArgument(f"A name in shapes is longer than {LONGEST_TEXT} characters.", "shapes")
+        _refuse_name(name)
         lab.check(shape)
-        check_that_it_can_be_saved(shape, repeats)
+        check_that_it_can_be_saved(shape, settings.repeats)
         refuse_what_memory_cannot_hold(lab, shape)
     where, watch = environment(lab), GpuWatch(lab.device)
     taken: dict[str, list[Repeat]] = {name: [] for name in shapes}
     with (
         keep_from_interrupts() as interrupts,
-        tqdm(total=len(shapes) * (repeats + 1), desc="warming up", unit="run", disable=not progress) as bar,
+        tqdm(total=len(shapes) * (settings.repeats + 1), desc="warming up", unit="run", disable=not progress) as bar,
     ):
         shape = None
         try:
@@ -91,9 +91,9 @@ def measure_shapes(
                 for shape in shapes.values():
                     warm_up(lab, shape, seed)
                     bar.update()
-                for order, (repeat, name) in enumerate(_rounds(shapes, repeats, seed)):
+                for order, (repeat, name) in enumerate(_rounds(shapes, settings)):
                     shape = shapes[name]
-                    bar.set_description(f"{name} {shape}")
+                    bar.set_description(visible(f"{name} {shape}"))
                     taken[name].append(one_repeat(lab, shape, seed, repeat, order, clock, watch))
                     bar.update()
         except KeyboardInterrupt:
@@ -140,9 +140,17 @@ def one_repeat(lab: Lab, shape: RequestShape, seed: int, repeat: int, order: int
     )
 
 
-def _rounds(shapes: Mapping[str, RequestShape], repeats: int, seed: int) -> Iterator[tuple[int, str]]:
+def _refuse_name(name: str):
+    """Before anything runs: what no file can hold, such as half a character, must not cost the measurements."""
+    if not isinstance(name, str) or len(name) > LONGEST_TEXT or name != name.encode(errors="replace").decode():
+        raise BadArgument(
+            f"A name in shapes must be text of up to {LONGEST_TEXT:,} characters, not {ascii(name)[:40]}.", "shapes"
+        )
+
+
+def _rounds(shapes: Mapping[str, RequestShape], settings: Settings) -> Iterator[tuple[int, str]]:
     """Each repeat's number with the names in the order drawn for it."""
-    for repeat in range(1, repeats + 1):
+    for repeat in range(1, settings.repeats + 1):
         names = list(shapes)
-        random.Random(f"{seed}/{repeat}").shuffle(names)
+        random.Random(f"{settings.seed}/{repeat}").shuffle(names)
         yield from ((repeat, name) for name in names)

@@ -9,8 +9,8 @@ from tqdm.auto import tqdm
 
 from shapelab.errors import DoesNotFit, OtherSettings
 from shapelab.files import keep_from_interrupts, locked, user_path
-from shapelab.measure.environment import GpuWatch, environment
 from shapelab.measure.experiment import one_repeat, warm_up
+from shapelab.measure.this_machine import GpuWatch, environment
 from shapelab.model.load import Lab
 from shapelab.model.memory import is_out_of_memory, recover_memory, refuse_what_memory_cannot_hold, too_large
 from shapelab.record.fields import LONGEST_TEXT, now
@@ -44,11 +44,11 @@ def sweep(
     asked = list(dict.fromkeys(shapes))
     for shape in asked:
         lab.check(shape)
-        check_that_it_can_be_saved(shape, repeats)
+        check_that_it_can_be_saved(shape, settings.repeats)
     with locked(out, wait_s=0), keep_from_interrupts() as interrupts:
         run = _start_or_resume(Run(environment(lab), settings=settings), out)
         waiting = [shape for shape in asked if str(shape) not in run]
-        random.Random(seed).shuffle(waiting)
+        random.Random(settings.seed).shuffle(waiting)
         watch = GpuWatch(lab.device)
         with tqdm(total=len(waiting), unit="shape", disable=not progress) as bar:
             for shape in waiting:

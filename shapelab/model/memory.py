@@ -1,6 +1,7 @@
 """Memory of the device that a model runs on: how much is left, how much a run needs, and how a backend says that there was too little."""
 
 import ctypes
+import errno
 import gc
 import re
 from contextlib import suppress
@@ -14,7 +15,8 @@ from shapelab.theory.arithmetic import activation_bytes, kv_bytes_per_token
 
 # Only CUDA has a class for it. What MPS, CPU allocators, cuBLAS and HIP say instead:
 _OUT_OF_MEMORY = re.compile(
-    r"out of memory|not enough memory|can(no|')t allocate memory|unable to allocate|alloc_failed|invalid buffer size",
+    r"out[ _]?of[ _]?memory|not enough memory|can(no|')t allocate memory|(unable|failed) to allocate|alloc(ation)?_failed"
+    r"|memoryallocation|bad_?alloc|bad allocation|invalid buffer size|could not create a memory",
     re.IGNORECASE,
 )
 
@@ -70,6 +72,8 @@ def is_out_of_memory(error: BaseException) -> bool:
     """By its class where there is one; most backends raise a plain RuntimeError, and there only its text tells."""
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM
     return isinstance(error, RuntimeError) and bool(_OUT_OF_MEMORY.search(str(error)))
 
 

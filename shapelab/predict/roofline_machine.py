@@ -10,6 +10,8 @@ from shapelab.theory import roofline
 from shapelab.theory.hardware import GPU
 from shapelab.theory.model_spec import ModelSpec
 
+ASSUMED_OVERHEAD_S = 0.005  # of a pass on a GPU that nobody measured; every caption says so
+
 
 @dataclass(frozen=True)
 class RooflineMachine:

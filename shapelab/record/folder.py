@@ -23,6 +23,8 @@ def runs_in(folder: str | Path) -> tuple[list[Run], list[str]]:
     runs, problems = [], []
     for path in sorted(user_path(folder).glob("*.jsonl"), reverse=True):
         try:
+            if path.exists() and not path.is_file():  # a folder, or a pipe that nobody writes to
+                raise BadFile(f"{path} is not a file.")
             runs.append(Run.load(path))
         except BadFile as error:
             problems.append(str(error))

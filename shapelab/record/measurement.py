@@ -10,6 +10,7 @@ from shapelab.record.environment import GpuState
 from shapelab.record.fields import Bytes, Count, Moment, Nanoseconds, Seconds, Strict, Text
 from shapelab.record.timeline import Timeline
 from shapelab.request.shape import RequestShape
+from shapelab.text import visible
 
 
 class Repeat(Strict):
@@ -108,7 +109,7 @@ class Measurement(_Shape):
 
     def __repr__(self) -> str:
         ttft, total = self.median(metrics.ttft_s), self.median(metrics.total_s)
-        return f"<{self.name} {self.shape}: TTFT {ttft:.3f} s, total {total:.3f} s, {len(self.repeats)} repeats>"
+        return f"<{visible(self.name)} {self.shape}: TTFT {ttft:.3f} s, total {total:.3f} s, {len(self.repeats)} repeats>"
 
 
 _SUMMARISED = (

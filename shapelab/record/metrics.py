@@ -142,6 +142,7 @@ def drift(values: Sequence[float]) -> str | None:
     another program). Both must exceed 10 % of the median, or 20 % with fewer than 5 values: three noisy values stand in
     order by chance once in three times, and noise must not be called drift.
     """
+    values = list(values)
     if len(values) < 3:
         return None
     tolerance = 0.10 if len(values) >= 5 else 0.20

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from shapelab.errors import UnknownName
-from shapelab.request.shape import RequestShape
+from shapelab.request.shape import RequestShape, whole
 
 # Along each number with the others small, then where two are large at once. Batches of 3 and 4 both: on CPUs a step
 # often jumps between them (another matrix kernel takes over).
@@ -30,8 +30,9 @@ def plan_shapes(plan: str, max_position_embeddings: int) -> tuple[list[RequestSh
     quick takes about 3 minutes on 2 CPU cores with the embedded model, full about 15.
     """
     check_plan(plan)
+    limit = whole("max_position_embeddings", max_position_embeddings, 1)
     text, repeats = PLANS[plan]
-    fitting = (_cut(RequestShape.parse(word), max_position_embeddings) for word in text.split())
+    fitting = (_cut(RequestShape.parse(word), limit) for word in text.split())
     return list(dict.fromkeys(shape for shape in fitting if shape)), repeats
 
 

@@ -20,6 +20,7 @@ from shapelab.record.fields import Count, Strict
 from shapelab.record.machine_ceilings import Limits
 from shapelab.record.measurement import Measurement, Request, Skipped
 from shapelab.request.shape import RequestShape, whole
+from shapelab.text import visible
 
 SCHEMA_VERSION = 2
 READABLE = (1, 2)  # 1 had one dtype for weights and arithmetic, no servers, no settings and no requests
@@ -107,7 +108,9 @@ class Run:
         return [best[value] for value in sorted(best)]
 
     def __repr__(self) -> str:
-        return f"<Run of {len(self.measurements)} shapes: {self.environment.label}>\n" + "\n".join(map(repr, self.measurements))
+        return f"<Run of {len(self.measurements)} shapes: {visible(self.environment.label)}>\n" + "\n".join(
+            map(repr, self.measurements)
+        )
 
     def to_frame(self):
         """A tidy pandas frame, one row a shape, seconds and tokens per second."""
@@ -202,7 +205,12 @@ class Run:
         return run
 
     def _repr_html_(self) -> str:
-        return self.to_frame().to_html(index=False, escape=True, na_rep="-", float_format="{:.4g}".format)
+        import pandas as pd
+
+        with pd.option_context("display.max_colwidth", None):  # or a long name would be cut
+            return self.to_frame().to_html(
+                index=False, escape=True, na_rep="-", float_format="{:.4g}".format, classes="tex2jax_ignore mathjax_ignore"
+            )
 
 
 def check_that_it_can_be_saved(shape: RequestShape, repeats: int):
@@ -222,8 +230,8 @@ def _line(entry: Entry) -> str:
 
 
 def _short(text: str) -> str:
-    """A stranger's words in an error message: few, and without control characters."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text[:120])
+    """A stranger's words in an error message: few, and none that a terminal would obey."""
+    return visible(text[:120])
 
 
 def _header(line: Mapping, path: Path) -> _Header:

@@ -231,7 +231,7 @@ def test_strangers_words_are_shown_as_they_are(name):
     run = Run(RUN.environment.model_copy(update={"model": name}), RUN.measurements)
     panel = request_explorer(run)
     page = panel._repr_mimebundle_()["text/html"]
-    assert html.escape(name) in page and "<script>" not in page and is_picture(panel.image.value)
+    assert html.escape(name.replace("\x1b", "\\x1b")) in page and "<script>" not in page and is_picture(panel.image.value)
     assert 'class="tex2jax_ignore mathjax_ignore"' in panel.text.value and name in panel.shown.text
 
 

@@ -1,4 +1,4 @@
-"""Predictions by choice, number and curve: asked, revealed, and looked back on. The file that holds them is in test_predictions."""
+"""Predictions by choice, number and curve: asked, revealed, and looked back on. The file that holds them is in test_guess_file."""
 
 import pytest
 

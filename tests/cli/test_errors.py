@@ -1,5 +1,9 @@
 """An error of the library names a Python argument; a person sees the option."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 import typer.main
 
@@ -88,3 +92,35 @@ def test_an_error_from_below_names_the_option(monkeypatch, tmp_path, toy):
     monkeypatch.setattr("shapelab.measure.experiment.measure_shapes", refuse)
     *_, line = shapelab("run", "--out", tmp_path).stderr.splitlines()
     assert line == "shapelab: --seed must be a number of [/x], not 3."
+
+
+REFUSED_PATHS = ["~nobody-here/x.json", "a\0b.json"]
+
+
+@pytest.mark.parametrize("path", REFUSED_PATHS, ids=ascii)
+@pytest.mark.parametrize(
+    "command", [["fit", "xeon-2cpu-smollm2-135m-float32"], ["run"], ["sweep"], ["report", "xeon-2cpu-smollm2-135m-float32"]]
+)
+def test_a_path_that_cannot_be_is_an_error_of_usage(no_load, command, path):
+    result = shapelab(*command, "--out", path)
+    assert result.exit_code == 2 and result.stdout == "" and "--out" in result.stderr and "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    "name", ["a" * 6000, "a\0b", "a\nshapelab: b", "\udcff", "~nobody-here/x"], ids=lambda name: ascii(name)[:20]
+)
+@pytest.mark.parametrize("command", [["claims", "{}"], ["fit", "{}", "-o", "m.json"], ["predict", "{}.json", "5x5"]])
+def test_a_name_of_no_file_is_one_line(tmp_path, monkeypatch, command, name):
+    monkeypatch.chdir(tmp_path)
+    assert "shapelab: " in sentence(shapelab(*(word.format(name) for word in command)))
+
+
+def test_a_seed_that_no_file_can_hold_is_refused_before_loading(no_load, tmp_path):
+    assert shapelab("run", "--seed", 2**63, "--out", tmp_path).exit_code == 2
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_a_terminal_without_the_letters_of_a_name(encoding, tmp_path):
+    command = [sys.executable, "-m", "shapelab.cli", "claims", "naïve-☃.jsonl"]
+    done = subprocess.run(command, capture_output=True, cwd=tmp_path, env={**os.environ, "PYTHONIOENCODING": encoding})
+    assert done.returncode == 1 and b"\\u2603.jsonl" in done.stderr and b"Traceback" not in done.stderr

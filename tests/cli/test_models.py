@@ -37,5 +37,14 @@ def test_clearing_removes_what_is_ours_and_nothing_else(bench):
     assert all((folder / "file").is_file() for folder in theirs)
 
 
+def test_clearing_as_json_leaves_a_link_and_what_it_leads_to(bench, tmp_path):
+    (tmp_path / "theirs").mkdir()
+    embedded.folder().mkdir(parents=True)
+    link = bench / "smollm2-135m-01234567-r0"
+    link.symlink_to(tmp_path / "theirs")
+    assert parsed(shapelab("models", "--clear", "--json").stdout) == {"cache": str(bench), "removed_bytes": 0}
+    assert link.is_symlink() and (tmp_path / "theirs").is_dir() and not embedded.folder().exists()
+
+
 def test_clearing_an_empty_cache(bench):
     assert "Removed 0.00 GB" in shapelab("models", "--clear").stdout

@@ -207,3 +207,10 @@ def test_limits_that_cannot_be_measured_lose_only_themselves(small, monkeypatch)
     monkeypatch.setattr("shapelab.measure.overhead.measure_limits", fail)
     result = shapelab(*(argument for argument in small[0] if argument != "--no-limits"), "--json")
     assert result.exit_code == 0 and parsed(result.stdout)["limits"] is None and "no [hollow] twin" in result.stderr
+
+
+def test_a_folder_that_is_a_link_is_written_through(toy, tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "not" / "yet")
+    assert shapelab("run", "--shapes", "5x2", "--repeats", "1", "--no-limits", "--out", link).exit_code == 0
+    assert link.is_symlink() and list((tmp_path / "not" / "yet").glob("run-*.jsonl"))

@@ -64,3 +64,9 @@ def test_a_link_is_written_through(toy, tmp_path, target):
     arguments = ["sweep", "--input", "5", "--output", "2", "--repeats", "1", "--out", link]
     assert shapelab(*arguments).exit_code == 0 and shapelab(*arguments).exit_code == 0
     assert link.is_symlink() and "5x2" in (tmp_path / target).read_text()
+
+
+def test_a_link_in_a_circle_is_no_traceback(toy, tmp_path):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    result = shapelab("sweep", "--input", "5", "--output", "2", "--repeats", "1", "--out", tmp_path / "loop")
+    assert isinstance(result.exception, SystemExit | None), result.exception

@@ -222,3 +222,17 @@ def test_memory_is_given_back_before_and_after_but_not_between(monkeypatch):
     monkeypatch.setattr(gc, "collect", lambda *args: given_back.append(len(model.passes)) or real(*args))
     measure_shapes(lab, {"a": RequestShape(5, 3), "b": RequestShape(4, 2)}, repeats=2, clock=clock, progress=False)
     assert given_back == [0, len(model.passes)], "in between it would slow the next run"
+
+
+@pytest.mark.parametrize("name", ["\ud800", 5, None, "x" * 5_001])
+def test_a_name_that_no_file_can_hold_is_refused_before_anything_runs(name):
+    lab, model, clock = scripted()
+    with pytest.raises(BadArgument) as caught:
+        measure_shapes(lab, {name: RequestShape(5, 3)}, clock=clock, progress=False)
+    assert caught.value.argument == "shapes" and model.passes == []
+
+
+def test_progress_obeys_no_name(capfd):
+    lab, _, clock = scripted()
+    measure_shapes(lab, {"a\x1b[31m\nb": RequestShape(5, 3)}, repeats=1, clock=clock)
+    assert "\x1b[31m" not in capfd.readouterr().err

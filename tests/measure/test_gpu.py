@@ -7,9 +7,9 @@ import shapelab
 from shapelab.errors import ShapelabError
 from shapelab.measure.ceilings import measure_ceilings
 from shapelab.measure.clock import clock_for
-from shapelab.measure.environment import GpuWatch, environment
 from shapelab.measure.experiment import measure_shapes, run_once, warm_up
 from shapelab.measure.loop import generate
+from shapelab.measure.this_machine import GpuWatch, environment
 from shapelab.model.kv_cache import new_cache
 from shapelab.model.load import ByteTokenizer, Lab, choose_dtype
 from shapelab.record import metrics

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from shapelab.errors import BadArgument, BadFile, CannotWrite, OtherSettings, ShapelabError
@@ -359,3 +361,10 @@ def test_grids():
             grid(*bad)
     with pytest.raises(BadArgument):
         grid("0", "32")
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint64, lambda number: pd.Series([number]).max()])
+def test_repeats_and_seed_of_any_whole_kind(tmp_path, scripted, kind):
+    run = run_sweep(scripted, tmp_path / "s.jsonl", repeats=kind(2), seed=kind(3))
+    again = run_sweep(scripted, tmp_path / "s.jsonl", repeats=2, seed=3)
+    assert len(run.measurements) == 4 and again == run

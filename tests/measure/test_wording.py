@@ -38,7 +38,7 @@ def another_machine(_, folder):
         ),
         (lambda *_: run_once(LAB, RequestShape(5, 2, 2), [[1] * 5, [1] * 4]), "The prompts have [5, 4] tokens and the shape 5x2@2 needs 2 x 5."),
         (lambda *_: measure_shapes(LAB, {"a": RequestShape(500, 13)}), "Shorten it by 1 token"),
-        (lambda *_: measure_shapes(LAB, {"a" * 9_999: SHAPE}), "A name in shapes is longer than 5000 characters."),
+        (lambda *_: measure_shapes(LAB, {"a" * 9_999: SHAPE}), "A name in shapes must be text of up to 5,000 characters, not 'aaa"),
         (
             other_settings,
             "s.jsonl was begun with other settings: repeats was 1 and is 2; seed was 4 and is 5. Ask for the old ones, or choose another file.",

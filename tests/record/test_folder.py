@@ -1,5 +1,6 @@
 """A folder of runs: one that cannot be read is named and costs nothing, and the newest is the newest."""
 
+import os
 import time
 from datetime import UTC, datetime
 
@@ -29,12 +30,13 @@ def test_what_cannot_be_read_is_named_and_left_out(tmp_path):
     (tmp_path / "broken.jsonl").write_text("{")
     (tmp_path / "binary.jsonl").write_bytes(bytes(range(256)))
     (tmp_path / "folder.jsonl").mkdir()
+    os.mkfifo(tmp_path / "pipe.jsonl")
     (tmp_path / "lost.jsonl").symlink_to(tmp_path / "nowhere")
     (tmp_path / "picture.png").touch()
     runs, problems = runs_in(tmp_path)
     assert runs == [good]
     names = {path.stem for path in tmp_path.glob("*.jsonl")} - {"good"}
-    assert len(names) == len(problems) == 6 and all(any(f"{name}.jsonl" in text for text in problems) for name in names)
+    assert len(names) == len(problems) == 7 and all(any(f"{name}.jsonl" in text for text in problems) for name in names)
 
 
 def test_an_empty_folder_and_none(tmp_path, monkeypatch):

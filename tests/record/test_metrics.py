@@ -1,5 +1,7 @@
 """Definitions with a scripted clock: what is counted where, and what happens at the edges."""
 
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -155,3 +157,10 @@ def test_drift_is_flagged(values, word):
 )
 def test_noise_is_not_drift(values):
     assert drift(values) is None
+
+
+@pytest.mark.parametrize("kind", [np.array, pd.Series, tuple])
+def test_values_of_any_sequence(kind):
+    values = [1.0, 2.0, 3.0]
+    assert metrics.drift(kind(values)) == metrics.drift(values) is not None
+    assert metrics.interval(kind(values)) == (1, 3) and metrics.median(kind(values)) == 2

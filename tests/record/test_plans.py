@@ -1,5 +1,7 @@
 """Plans hold what a fit needs, on models of any context."""
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from shapelab.errors import UnknownName
@@ -36,3 +38,8 @@ def test_an_unknown_plan():
     with pytest.raises(UnknownName) as caught:
         plan_shapes("long", 8192)
     assert caught.value.argument == "plan"
+
+
+@pytest.mark.parametrize("limit", [np.uint8(200), np.int16(2048), np.uint64(20), pd.Series([2048]).max()])
+def test_a_context_length_of_any_whole_kind(limit):
+    assert plan_shapes("quick", limit) == plan_shapes("quick", int(limit))

@@ -442,3 +442,11 @@ def test_two_processes_that_add_at_once_leave_a_readable_file(tmp_path):
     both = [subprocess.Popen([sys.executable, "-c", ADDED, str(path), name], cwd=root) for name in "ab"]
     assert [process.wait() for process in both] == [0, 0]
     assert len(Run.load(path).names) == 3 + 40
+
+
+def test_names_are_shown_whole_and_none_is_obeyed():
+    run = a_run("[x] $a$ <b>" + "y" * 200 + "\x1b[31m\n")
+    for text in (repr(run), repr(run.measurements[0])):
+        assert "[x] $a$ <b>" + "y" * 200 + "\\x1b[31m\\n" in text and "\x1b" not in text
+    page = run._repr_html_()
+    assert "[x] $a$ &lt;b&gt;" + "y" * 200 in page and "mathjax_ignore" in page

@@ -13,9 +13,10 @@ from numbers import Integral, Real
 from reprlib import repr as short_repr
 from typing import NamedTuple
 
-from shapelab.classroom.html import escape
+from shapelab.classroom.html import VERBATIM, escape
 from shapelab.record import metrics
 from shapelab.record.measurement import Measurement
+from shapelab.text import visible
 
 CHECKS: dict[str, Callable[..., "Feedback"]] = {}
 
@@ -33,12 +34,14 @@ class Feedback:
     title: str = ""
 
     def __repr__(self) -> str:
-        return f"{self._title}: {self.text}"
+        return visible(f"{self._title}: {self.text}", lines=True)
 
     def _repr_html_(self) -> str:
         color = {True: "#029e73", False: "#d55e00", None: "#949494"}[self.right]
         text = escape(self.text).replace("\n", "<br>")
-        return f'<div style="border-left:4px solid {color};padding:4px 12px"><b>{self._title}.</b> {text}</div>'
+        return (
+            f'<div class="{VERBATIM}" style="border-left:4px solid {color};padding:4px 12px"><b>{self._title}.</b> {text}</div>'
+        )
 
     @property
     def _title(self) -> str:

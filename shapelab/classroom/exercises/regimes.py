@@ -36,7 +36,7 @@ def check_talk_floor(answer) -> Feedback:
 )
 def check_regime(answer) -> Feedback:
     """A step of 140 ms whose bytes take 6.5 ms and whose FLOPs take 0.03 ms; a pass over 25 tokens takes 176 ms."""
-    word = str(answer).strip().lower().removesuffix("-bound").removesuffix(" bound")
+    word = (answer if isinstance(answer, str) else "").strip().lower().removesuffix("-bound").removesuffix(" bound")
     if word == "overhead":
         return Feedback(True, "Both floors together explain a twentieth of the step, and 25 tokens cost about as much as one.")
     choice = f"Answer with one of {', '.join(HELPS)}, as text."

@@ -1,6 +1,6 @@
 """Exercises of notebook 01."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from shapelab.classroom.exercises.check import Feedback, Slip, check_number, exercise, first_slip, seconds
 from shapelab.record.measurement import Measurement
@@ -62,7 +62,7 @@ def check_order(answer, shapes: Sequence[str]) -> Feedback:
     """Put requests of equally many tokens in order, fastest first: the tokens written decide."""
     written = {text: RequestShape.parse(text).output_tokens for text in shapes}
     right = sorted(shapes, key=written.get)
-    order = [str(shape) for shape in answer] if isinstance(answer, list | tuple) else []
+    order = [str(shape) for shape in answer] if isinstance(answer, Iterable) else []
     if sorted(order) != sorted(shapes):
         return Feedback(False, f"Answer with a list of these, fastest first: {', '.join(shapes)}.", "other_requests")
     if order == right:

@@ -8,8 +8,9 @@ from shapelab.classroom.explorers.machines import about, fits, gigabytes, machin
 from shapelab.classroom.explorers.panel import BARS, BATCHES, TOKENS, USD_PER_HOUR, Bar, Panel, View, steps
 from shapelab.classroom.figures.colours import DECODE
 from shapelab.classroom.html import short
-from shapelab.classroom.table import Table
+from shapelab.classroom.table_format import Table
 from shapelab.cost.machine_hours import machine_cost
+from shapelab.errors import NotEnoughMeasured
 from shapelab.predict.machine import Machine
 from shapelab.record.run import Run
 from shapelab.request.shape import RequestShape
@@ -38,7 +39,12 @@ def batch_rows(machine: Machine, shape: RequestShape, usd_per_hour: float) -> li
     rows = []
     for size in BATCHES:
         batch = replace(shape, batch_size=size)
-        p = machine.predict(batch)
+        try:
+            p = machine.predict(batch)
+        except NotEnoughMeasured:
+            if size == 1:
+                raise
+            break  # a run of one batch size says nothing about others
         if size == 1:
             refuse_what_does_not_fit(machine, batch)
         elif p.extrapolates or not fits(machine, batch):

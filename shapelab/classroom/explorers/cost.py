@@ -5,13 +5,13 @@ from typing import NamedTuple
 from shapelab.classroom.explorers.machines import about, fits, machine_panel, refuse_what_does_not_fit
 from shapelab.classroom.explorers.panel import BATCHES, TOKENS, USD_PER_HOUR, Bar, Panel, View, menu, steps
 from shapelab.classroom.figures.colours import DECODE
-from shapelab.classroom.table import Table
+from shapelab.classroom.table_format import Table
 from shapelab.cost.machine_hours import machine_cost
 from shapelab.cost.price_list import Price, load_prices, price, request_usd
-from shapelab.errors import BadArgument
+from shapelab.errors import BadArgument, NotEnoughMeasured
 from shapelab.predict.machine import Machine
 from shapelab.record.run import Run
-from shapelab.request.shape import RequestShape
+from shapelab.request.shape import RequestShape, whole
 
 DAYS_A_MONTH = 30
 LARGER = "four times the batch"
@@ -42,7 +42,7 @@ class CostRow(NamedTuple):
 
 
 def cost_rows(listed: Price, machine: Machine, usd_per_hour: float, usage: Usage) -> list[CostRow]:
-    """The usage as it is, then with each change made; four times the batch only where the memory holds it."""
+    """The usage as it is, then with each change made; four times the batch only where the memory holds it and the machine knows it."""
     if not 0 <= usage.cached_share < 1:
         raise BadArgument(
             f"cached_share is from 0 to below 1, not {usage.cached_share}: the last token of a prompt is always read.",
@@ -63,7 +63,12 @@ def cost_rows(listed: Price, machine: Machine, usd_per_hour: float, usage: Usage
     for change, each in changes.items():
         shape = each.shape
         at_prices = request_usd(listed, shape.input_tokens, shape.output_tokens, shape.cached_tokens)
-        on_machine = machine_cost(machine, shape, usd_per_hour).usd_per_request
+        try:
+            on_machine = machine_cost(machine, shape, usd_per_hour).usd_per_request
+        except NotEnoughMeasured:
+            if change == LARGER:
+                continue  # a run of one batch size says nothing about others
+            raise
         rows.append(CostRow(change, at_prices, on_machine, bool(machine.predict(shape).extrapolates)))
     return rows
 
@@ -73,7 +78,7 @@ def cost_view(
     requests_a_day: int = 10_000, batch_size: int = 1,
 ) -> View:  # fmt: skip
     """USD a month at public prices and on a machine, and which of four changes saves most on each."""
-    listed, month = price(price_name), requests_a_day * DAYS_A_MONTH
+    listed, month = price(price_name), whole("requests_a_day", requests_a_day, 1) * DAYS_A_MONTH
     rows = cost_rows(listed, machine, usd_per_hour, Usage(input_tokens, output_tokens, cached_share, batch_size))
     now, *changes = rows
     cheapest = [min(changes, key=lambda row: row.at_prices_usd), min(changes, key=lambda row: row.on_machine_usd)]
@@ -85,7 +90,7 @@ def cost_view(
     if any(row.extrapolates for row in rows):
         words.append("Some of the machine times are extrapolated.")
     if all(row.change != LARGER for row in rows):
-        words.append("Four times the batch does not fit in memory.")
+        words.append("Four times the batch does not fit in memory, or this run says nothing about it.")
     table = Table(
         ("", "at prices, USD a month", "saved", "machine time, USD a month", "saved"),
         [

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from shapelab.classroom.explorers.panel import TOKENS, Bar, Panel, View, menu, steps
 from shapelab.classroom.figures.colours import OVERHEAD, PREFILL
-from shapelab.classroom.table import Table
+from shapelab.classroom.table_format import Table
 from shapelab.errors import DoesNotFit
 from shapelab.request.shape import RequestShape
 from shapelab.theory import kv_plan

@@ -10,15 +10,13 @@ from shapelab.classroom.html import short
 from shapelab.errors import DoesNotFit
 from shapelab.predict.latency import LatencyModel
 from shapelab.predict.machine import Machine
-from shapelab.predict.roofline_machine import RooflineMachine
+from shapelab.predict.roofline_machine import ASSUMED_OVERHEAD_S, RooflineMachine
 from shapelab.record.recorded import recorded, recorded_runs
 from shapelab.record.run import Run
 from shapelab.request.shape import RequestShape
 from shapelab.theory import arithmetic
 from shapelab.theory.hardware import gpu, known_gpus
 from shapelab.theory.model_spec import ModelSpec, known_models
-
-ASSUMED_OVERHEAD_S = 0.005  # of a pass on a GPU that nobody measured; every caption says so
 
 
 @cache

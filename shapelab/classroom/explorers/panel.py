@@ -15,8 +15,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from shapelab.classroom.html import escape, live_or_still, short, verbatim
-from shapelab.classroom.table import Table, visible
+from shapelab.classroom.table_format import Table
 from shapelab.errors import ShapelabError
+from shapelab.text import visible
 
 TOKENS = (1, 4, 16, 25, 64, 128, 256, 512, 1024, 1205, 2048, 4096, 8192)
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -120,7 +121,7 @@ class Panel:
         self.table.value = view.table.to_html()
 
     def __repr__(self) -> str:
-        return f"{self.shown.title}. {self.shown.text}" if self.shown else self.heading
+        return visible(f"{self.shown.title}. {self.shown.text}") if self.shown else self.heading
 
     def _repr_mimebundle_(self, **_) -> dict:
         page = self.error.value

@@ -7,7 +7,7 @@ from shapelab.classroom.explorers.machines import about, machine_panel, refuse_w
 from shapelab.classroom.explorers.panel import BATCHES, TOKENS, Bar, Panel, View, steps
 from shapelab.classroom.figures.colours import DECODE, PREFILL
 from shapelab.classroom.html import short
-from shapelab.classroom.table import Table
+from shapelab.classroom.table_format import Table
 from shapelab.predict.machine import Machine, Prediction
 from shapelab.record.run import Run
 from shapelab.request.shape import RequestShape

@@ -10,12 +10,13 @@ from warnings import catch_warnings, filterwarnings
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 from shapelab.classroom.figures.colours import FAINT, INK
-from shapelab.classroom.html import VERBATIM, escape, short
+from shapelab.classroom.html import VERBATIM, brief, escape, short
 from shapelab.errors import BadArgument, CannotWrite, NotEnoughMeasured
 from shapelab.files import user_path
-from shapelab.record.measurement import Measurement
+from shapelab.text import visible
 
 # A decorator for what draws: a dollar sign in a name is a dollar sign, not the start of a formula.
 verbatim = rc_context({"text.parse_math": False, "text.usetex": False})
@@ -76,9 +77,9 @@ def canvas(height: float, width: float = 9, columns: int = 1) -> tuple[Figure, l
 
 def label(axis: Axes, title: str, across: str, up: str = "", grid: str = "y") -> str:
     """Write title and units on the axes. Returns them as the opening of a description."""
-    axis.set_title(title, loc="left", fontsize=12)
-    axis.set_xlabel(across)
-    axis.set_ylabel(up)
+    axis.set_title(brief(title, 120), loc="left", fontsize=12)
+    axis.set_xlabel(brief(across, 120))
+    axis.set_ylabel(brief(up))
     axis.spines[["top", "right"]].set_visible(False)
     axis.grid(axis=grid, color=FAINT, linewidth=0.6)
     axis.set_axisbelow(True)
@@ -86,10 +87,17 @@ def label(axis: Axes, title: str, across: str, up: str = "", grid: str = "y") ->
     return f"{title} ({units}):" if title else f"{units}:"
 
 
+def plain_logarithm(axis: Axes):
+    """Ticks at 1, 2, 5, 10 ... of a logarithmic axis upwards, as plain numbers."""
+    axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.yaxis.set_major_formatter("{x:,g}")
+    axis.minorticks_off()
+
+
 def captioned(figure: Figure, words: str, kind: str, about: str) -> Drawn:
     """The finished picture; under it stands whose numbers these are, such as "measured: model, dtype, machine"."""
-    figure.supxlabel(f"{kind}: {about}", fontsize=8, x=0.01, ha="left", color=INK)
-    return Drawn(figure, f"{words} {kind[:1].upper()}{kind[1:]}: {about}.")
+    figure.supxlabel(brief(f"{kind}: {about}", 160), fontsize=8, x=0.01, ha="left", color=INK)
+    return Drawn(figure, visible(f"{words} {kind[:1].upper()}{kind[1:]}: {about}."))
 
 
 def in_words(points: Sequence[tuple[float, float]]) -> str:
@@ -102,11 +110,11 @@ def ratio(one: float, other: float) -> str:
     return short(one / other) if other else "∞"
 
 
-def not_empty(measurements: Sequence[Measurement]) -> Sequence[Measurement]:
-    """The measurements. Raises NotEnoughMeasured when there is none to draw."""
-    if not measurements:
-        raise NotEnoughMeasured("This run holds no measured shape, so there is nothing to draw.")
-    return measurements
+def not_empty(things):
+    """What a figure shows, measurements or points. Raises NotEnoughMeasured when there is none to draw."""
+    if not things:
+        raise NotEnoughMeasured("Nothing was measured that this figure shows, so there is nothing to draw.")
+    return things
 
 
 def _image(png: bytes, alt: str) -> str:

@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 
-from matplotlib.ticker import LogLocator
-
 from shapelab.classroom.figures.colours import DECODE, OVERHEAD
-from shapelab.classroom.figures.drawn import Drawn, canvas, captioned, in_words, label, verbatim
-from shapelab.classroom.html import short
+from shapelab.classroom.figures.drawn import Drawn, canvas, captioned, in_words, label, not_empty, plain_logarithm, verbatim
+from shapelab.classroom.html import brief, short
 
 _HIGHEST = 1e4  # a guess further off than this is drawn there, or the others would be one flat line
 
@@ -36,7 +34,7 @@ def sketched(
         if points:
             axis.plot(*zip(*points, strict=True), style, color=color, label=name)
             words.append(f"{name} {in_words(points)}")
-    axis.set_xticks([x for x, _ in measured or predicted])
+    axis.set_xticks([x for x, _ in not_empty(measured or predicted)])
     axis.set_ylim(0, highest or axis.get_ylim()[1] * 1.05)
     axis.legend(frameon=False, fontsize=9)
     opening = label(axis, "", xlabel, unit)
@@ -47,13 +45,11 @@ def sketched(
 def factors_off(factors: Sequence[tuple[str, float]], close: float) -> Drawn:
     """How many times too large or too small each prediction was, in the order of the course; 1 is exact."""
     figure, (axis,) = canvas(2.8, 7.6)
-    heights = [min(factor, _HIGHEST) for _, factor in factors]
-    axis.plot([name for name, _ in factors], heights, "o-", color=DECODE)
+    heights = [min(factor, _HIGHEST) for _, factor in not_empty(factors)]
+    axis.plot([brief(name) for name, _ in factors], heights, "o-", color=DECODE)
     axis.axhline(close, color=OVERHEAD, linestyle="--", label=f"close: within a factor of {close}")
     axis.set_yscale("log")
-    axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.yaxis.set_major_formatter("{x:,g}")
-    axis.minorticks_off()
+    plain_logarithm(axis)
     axis.set_ylim(0.9, max(10, *heights) * 1.3)
     axis.legend(frameon=False, fontsize=9)
     opening = label(axis, "", "prediction", "times too large or too small")

@@ -3,7 +3,8 @@
 from matplotlib.patches import Patch
 
 from shapelab.classroom.figures.colours import DECODE, EXPLAINED_BY_NONE, OVERHEAD, PREFILL
-from shapelab.classroom.figures.drawn import Drawn, canvas, captioned, label, verbatim
+from shapelab.classroom.figures.drawn import Drawn, canvas, captioned, label, not_empty, verbatim
+from shapelab.classroom.html import brief
 from shapelab.theory.roofline import Verdict
 
 _LOOKS = {
@@ -20,7 +21,7 @@ def regimes(verdicts: dict[str, Verdict], about: str, kind: str = "measured") ->
 
     A bar is longer than 100 % where the pass took less time than its floor.
     """
-    parts = {name: _parts(verdict) for name, verdict in verdicts.items()}
+    parts = {name: _parts(verdict) for name, verdict in not_empty(verdicts).items()}
     widest = max(1.0, *(sum(shares.values()) for shares in parts.values()))
     figure, (axis,) = canvas(1.5 + 0.5 * len(verdicts))
     for row, shares in enumerate(parts.values()):
@@ -32,7 +33,7 @@ def regimes(verdicts: dict[str, Verdict], about: str, kind: str = "measured") ->
                 axis.text((left + share / 2) * 100, row, f"{part} {share:.0%}", ha="center", va="center", fontsize=9, color=color)
             left += share
     times = [f"{verdict.measured_s * 1e3:,.1f} ms" for verdict in verdicts.values()]
-    axis.set_yticks(range(len(verdicts)), [f"{name}\n{time}" for name, time in zip(verdicts, times, strict=True)])
+    axis.set_yticks(range(len(verdicts)), [f"{brief(name)}\n{time}" for name, time in zip(verdicts, times, strict=True)])
     axis.invert_yaxis()
     axis.set_xlim(0, widest * 100)
     patches = [Patch(label=part, **look) for part, look in _LOOKS.items()]

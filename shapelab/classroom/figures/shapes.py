@@ -8,7 +8,7 @@ from matplotlib.ticker import MaxNLocator
 
 from shapelab.classroom.figures.colours import DECODE, INK, PREFILL
 from shapelab.classroom.figures.drawn import Drawn, canvas, captioned, label, not_empty, ratio, verbatim
-from shapelab.classroom.html import short
+from shapelab.classroom.html import brief, short
 from shapelab.record import metrics
 from shapelab.record.measurement import Measurement
 from shapelab.record.run import Run
@@ -38,7 +38,7 @@ def timelines(run: Run) -> Drawn:
 @verbatim
 def step_times(seconds: Sequence[float], about: str, *, kind: str = "measured") -> Drawn:
     """Time of each pass of one run, in the order they ran: the prefill first, then the decode steps."""
-    prefill, *steps = [value * 1e3 for value in seconds]
+    prefill, *steps = [value * 1e3 for value in not_empty(seconds)]
     figure, (axis,) = canvas(3.4)
     axis.bar([1], [prefill], color=PREFILL, label="prefill")
     axis.bar(range(2, len(steps) + 2), steps, color=DECODE, label="decode step")
@@ -61,7 +61,7 @@ def read_and_write(read_ms: float, write_ms: float, about: str, title: str = "")
     bars = axis.barh(list(values), list(values.values()), color=[PREFILL, DECODE])
     axis.bar_label(bars, [f"{short(value)} ms" for value in values.values()], padding=4)
     axis.invert_yaxis()
-    axis.set_xlim(min(0, read_ms), max(read_ms, write_ms) * 1.15)
+    axis.set_xlim(min(0, read_ms), max(read_ms, write_ms) * 1.15 or 1)
     if not title:
         title = f"A token written takes {ratio(write_ms, read_ms)} times as long as a token read, on average"
     opening = label(axis, title, "milliseconds", grid="x")
@@ -71,4 +71,4 @@ def read_and_write(read_ms: float, write_ms: float, about: str, title: str = "")
 def _row_label(measurement: Measurement) -> str:
     batch = f", batch {measurement.batch_size}" if measurement.batch_size > 1 else ""
     cached = f"{measurement.cached_tokens:,} cached + " if measurement.cached_tokens else ""
-    return f"{measurement.name}\n{cached}{measurement.input_tokens:,} in, {measurement.output_tokens:,} out{batch}"
+    return f"{brief(measurement.name)}\n{cached}{measurement.input_tokens:,} in, {measurement.output_tokens:,} out{batch}"

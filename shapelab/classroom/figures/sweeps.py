@@ -7,11 +7,20 @@ from itertools import cycle
 
 import pandas as pd
 import seaborn as sns
-from matplotlib.ticker import LogLocator
 
 from shapelab.classroom.figures.colours import DECODE, INK, OTHERS, OVERHEAD, PREFILL
-from shapelab.classroom.figures.drawn import Drawn, canvas, captioned, in_words, label, not_empty, ratio, verbatim
-from shapelab.classroom.html import short
+from shapelab.classroom.figures.drawn import (
+    Drawn,
+    canvas,
+    captioned,
+    in_words,
+    label,
+    not_empty,
+    plain_logarithm,
+    ratio,
+    verbatim,
+)
+from shapelab.classroom.html import brief, short
 from shapelab.record import metrics
 from shapelab.record.measurement import Measurement
 from shapelab.record.run import Run
@@ -82,7 +91,7 @@ def starving(run: Run) -> Drawn:
 @verbatim
 def trade_off(points: Sequence[tuple[int, float, float]], about: str, kind: str = "measured") -> Drawn:
     """Throughput against latency: (batch size, TPOT in seconds, decode tokens/s of the whole batch), each batch size written on."""
-    points = [(batch, tpot * 1e3, rate) for batch, tpot, rate in points]
+    points = [(batch, tpot * 1e3, rate) for batch, tpot, rate in not_empty(points)]
     figure, (axis,) = canvas(4)
     axis.plot([wait for _, wait, _ in points], [rate for _, _, rate in points], marker="o", color=DECODE)
     for batch, wait, rate in points:
@@ -103,9 +112,9 @@ def lines(
 ) -> Drawn:
     """Several lines over one number, from zero, each with its own marker and its name at the end."""
     figure, (axis,) = canvas(3.6)
-    for (name, points), marker, color in zip(series.items(), cycle("osD^vPX"), cycle(OTHERS), strict=False):
-        axis.plot(*zip(*points, strict=True), marker=marker, color=color, label=name)
-        axis.annotate(name, points[-1], xytext=(8, 0), textcoords="offset points", va="center", fontsize=9)
+    for (name, points), marker, color in zip(not_empty(series).items(), cycle("osD^vPX"), cycle(OTHERS), strict=False):
+        axis.plot(*zip(*not_empty(points), strict=True), marker=marker, color=color, label=name)
+        axis.annotate(brief(name), points[-1], xytext=(8, 0), textcoords="offset points", va="center", fontsize=9)
     axis.set_xlim(left=0, right=axis.get_xlim()[1] * 1.12)
     axis.set_ylim(0, axis.get_ylim()[1] * 1.05)
     opening = label(axis, title, xlabel, ylabel)
@@ -116,15 +125,13 @@ def lines(
 @verbatim
 def cost_per_row(rows: Sequence[int], seconds: Sequence[float], about: str) -> Drawn:
     """Time of the same matrix products, divided by the tokens (rows) that shared them; both axes logarithmic."""
-    points = [(n, s / n * 1e6) for n, s in zip(rows, seconds, strict=True)]
+    points = [(n, s / n * 1e6) for n, s in zip(not_empty(rows), seconds, strict=True)]
     figure, (axis,) = canvas(3.4)
     axis.loglog(*zip(*points, strict=True), marker="o", color=PREFILL)
     axis.plot(*points[0], marker="o", markersize=9, color=DECODE)
     axis.annotate("one token: decode", points[0], xytext=(12, 0), textcoords="offset points", va="center")
     axis.set_xticks(list(rows), [f"{n:,}" for n in rows])
-    axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.yaxis.set_major_formatter("{x:,g}")
-    axis.minorticks_off()
+    plain_logarithm(axis)
     (_, alone), (together, shared) = points[0], points[-1]
     title = f"A token alone takes {ratio(alone, shared)} times as long as one of {together:,} that share a pass"
     opening = label(axis, title, "tokens that share the pass", "microseconds a token")
@@ -135,7 +142,7 @@ def cost_per_row(rows: Sequence[int], seconds: Sequence[float], about: str) -> D
 def cost_ratio(points: Sequence[tuple[int, float]], price_ratio: float, about: str, kind: str = "measured") -> Drawn:
     """Machine time of an output token in input tokens, over the batch size, beside the median public price ratio."""
     figure, (axis,) = canvas(3.6)
-    axis.plot(*zip(*points, strict=True), marker="o", color=DECODE, label="this machine's time")
+    axis.plot(*zip(*not_empty(points), strict=True), marker="o", color=DECODE, label="this machine's time")
     prices = f"median of public prices: {price_ratio:.1f}"
     axis.axhline(price_ratio, color=OVERHEAD, linestyle="--", label=prices)
     axis.set_xscale("log", base=2)

@@ -9,8 +9,8 @@ import sys
 import numpy as np
 import pytest
 
-from shapelab.classroom import predictions
-from shapelab.classroom.predictions import commit, committed, forget, settle
+from shapelab.classroom import guess_file
+from shapelab.classroom.guess_file import commit, committed, forget, settle
 from shapelab.errors import BadArgument, BadFile, CannotWrite
 
 DAMAGED = {
@@ -30,7 +30,7 @@ def own_file(tmp_path, monkeypatch):
 def test_what_is_committed_comes_back(answer):
     assert committed("k") is None
     commit("k", answer, "Which?", "times")
-    assert committed("k") == answer and predictions.read()["k"].question == "Which?"
+    assert committed("k") == answer and guess_file.read()["k"].question == "Which?"
     forget("k")
     forget("k")
     assert committed("k") is None
@@ -44,7 +44,7 @@ def test_a_later_answer_takes_the_place_and_others_stay():
 
 def test_once_revealed_a_prediction_stands():
     commit("k", "rag")
-    assert settle("k", "creative", str) == "rag" and predictions.read()["k"].right is False
+    assert settle("k", "creative", str) == "rag" and guess_file.read()["k"].right is False
     with pytest.raises(BadArgument) as caught:
         commit("k", "creative")
     assert caught.value.argument == "key" and committed("k") == "rag"
@@ -53,7 +53,7 @@ def test_once_revealed_a_prediction_stands():
 def test_only_a_prediction_of_this_kind_is_settled():
     commit("k", "rag")
     assert settle("k", 8.0, float) is None and settle("other", "rag", str) is None
-    assert predictions.read()["k"].measured is None
+    assert guess_file.read()["k"].measured is None
 
 
 @pytest.mark.parametrize("count", [8, np.int64(8), np.float32(8)])
@@ -74,7 +74,7 @@ def test_a_measurement_that_is_no_number_damages_nothing(measured):
     commit("n", 8.0)
     commit("s", [(1, 1.0)])
     assert settle("n", measured, float) == 8.0 and settle("s", [(1.0, measured)], list) == [(1.0, 1.0)]
-    assert {entry.measured for entry in predictions.read().values()} == {None}
+    assert {entry.measured for entry in guess_file.read().values()} == {None}
 
 
 @pytest.mark.parametrize("damage", DAMAGED)
@@ -82,7 +82,7 @@ def test_a_damaged_file_is_named_and_left_as_it_is(own_file, damage):
     own_file.parent.mkdir()
     own_file.write_bytes(DAMAGED[damage])
     for use in (
-        predictions.read,
+        guess_file.read,
         lambda: committed("k"),
         lambda: commit("k", "a"),
         lambda: forget("k"),
@@ -108,7 +108,7 @@ def test_a_reveal_needs_no_place_to_write(own_file, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
-    assert settle("k", "a", str) == "a" and predictions.read()["k"].measured is None
+    assert settle("k", "a", str) == "a" and guess_file.read()["k"].measured is None
 
 
 def test_a_home_folder_is_found(monkeypatch, tmp_path):
@@ -127,9 +127,7 @@ def test_a_link_stays_a_link(own_file, tmp_path):
 
 
 def test_two_processes_at_once_lose_nothing():
-    script = (
-        "import sys; from shapelab.classroom.predictions import commit\nfor n in range(25): commit(f'{sys.argv[1]}-{n}', 'a')"
-    )
+    script = "import sys; from shapelab.classroom.guess_file import commit\nfor n in range(25): commit(f'{sys.argv[1]}-{n}', 'a')"
     writers = [subprocess.Popen([sys.executable, "-c", script, name]) for name in ("one", "two")]
     assert [writer.wait(120) for writer in writers] == [0, 0]
-    assert len(predictions.read()) == 50
+    assert len(guess_file.read()) == 50

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from shapelab.classroom.table import Table, cell
+from shapelab.classroom.table_format import Table, cell
 
 NAMES = ("rag [long]", "w [/x]", "[bold red]", ":smile:", "<b>x</b>", "&amp;", "$x$", "a*b_c_", r"back\slash", "日本 [1]")
 

@@ -10,7 +10,7 @@ import torch
 
 import shapelab
 from shapelab.computer import cpu_name, cpus_usable
-from shapelab.measure.environment import GpuWatch, environment
+from shapelab.measure.this_machine import GpuWatch, environment
 from shapelab.record.environment import GpuState
 from shapelab.record.measurement import Repeat
 from tests.toys import toy_lab

@@ -11,9 +11,9 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from shapelab.classroom.html import VERBATIM, escape, verbatim
+from shapelab.text import visible
 
 _NUMBER = re.compile(r"[-+]?(\d[\d,]*(\.\d+)?(e[-+]?\d+)?|inf)( ?%| [A-Za-z]{1,3})?")  # with its unit: 5 %, 1.1 GB
-_UNSHOWABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")  # control, direction, half a character
 _NAME = 24  # columns of a first cell that is not wrapped
 _WIDEST = 160  # columns of the text; wider tables wrap inside their cells
 
@@ -91,11 +91,6 @@ def cell(value) -> str:
     if not isinstance(value, str) and (value is None or str(value) in ("nan", "<NA>", "NaT")):  # pandas' words for missing
         return "-"
     return visible(str(value))
-
-
-def visible(text: str) -> str:
-    """Text in one line: characters that a terminal or a picture would obey rather than show are written as Python writes them."""
-    return _UNSHOWABLE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def _are_numbers(column: tuple[str, ...]) -> bool:

@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from numbers import Real
 from pathlib import Path
 from statistics import geometric_mean
 
@@ -60,8 +61,11 @@ def commit(key: str, answer: Answer, question: str = "", unit: str = ""):
     Raises BadArgument for that key or for an answer that is no prediction, CannotWrite, and BadFile when the file is damaged.
     """
     try:
-        entry = Prediction(answer=answer, at=now(), question=question, unit=unit)
-    except ValidationError:
+        plain = answer.item() if getattr(answer, "ndim", None) == 0 else answer  # numpy's numbers
+        if isinstance(plain, bool | bytes) or not (isinstance(plain, Real) or len(plain)):
+            raise ValueError
+        entry = Prediction(answer=plain, at=now(), question=question, unit=unit)
+    except (TypeError, ValueError):  # pydantic's ValidationError is a ValueError
         raise BadArgument(f"A prediction is a text, a number or a list of points; {answer!r} is none.", "answer") from None
     with _changes() as predictions:
         if key in predictions and predictions[key].measured is not None:
