@@ -2,10 +2,13 @@
 
 import pytest
 import torch
+from safetensors.torch import save
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from shapelab.model.load import ByteTokenizer, Lab
 from shapelab.theory.model_spec import ModelSpec
+
+WEIGHTS = save({"weight": torch.zeros(3)})  # a whole safetensors file
 
 _COMMON = {"vocab_size": 300, "max_position_embeddings": 512, "bos_token_id": 1, "eos_token_id": 2}
 _LLAMA_LIKE = {

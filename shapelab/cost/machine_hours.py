@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from shapelab.errors import BadArgument
 from shapelab.predict.machine import Machine
-from shapelab.request.shape import RequestShape
+from shapelab.request.shape import RequestShape, real
 
 
 @dataclass(frozen=True)
@@ -12,6 +12,7 @@ class MachineCost:
     """USD of one request among a batch of equal ones, split where the machine's time is split: prefill and decode.
 
     usd_per_million_output_tokens  of the tokens that decode steps write, N - 1 for each request; None at N = 1
+    output_to_input_ratio          how many input tokens' machine time an output token takes: TPOT x S / TTFT. No price enters
     """
 
     shape: RequestShape
@@ -20,12 +21,7 @@ class MachineCost:
     usd_per_request: float
     usd_per_million_input_tokens: float
     usd_per_million_output_tokens: float | None
-
-    @property
-    def output_to_input_ratio(self) -> float | None:
-        """How many input tokens' machine time an output token takes: TPOT x S / TTFT. No price enters."""
-        output = self.usd_per_million_output_tokens
-        return None if output is None else output / self.usd_per_million_input_tokens
+    output_to_input_ratio: float | None
 
 
 def machine_cost(machine: Machine, shape: RequestShape, usd_per_hour: float, utilisation: float = 1.0) -> MachineCost:
@@ -37,9 +33,8 @@ def machine_cost(machine: Machine, shape: RequestShape, usd_per_hour: float, uti
     The batch is static: equal requests start and end together. Engines that mix prefill and decode share a little more.
     Raises BadArgument, and whatever the machine says of a shape that it cannot predict.
     """
-    if not 0 <= usd_per_hour < float("inf"):
-        raise BadArgument(f"usd_per_hour must be a number of at least 0, not {usd_per_hour}.", "usd_per_hour")
-    if not 0 < utilisation <= 1:
+    usd_per_hour, utilisation = real("usd_per_hour", usd_per_hour), real("utilisation", utilisation, above=True)
+    if utilisation > 1:
         raise BadArgument(f"utilisation is a share of the hours, above 0 and up to 1, not {utilisation}.", "utilisation")
     expected = machine.predict(shape)
     usd_per_s = usd_per_hour / 3600 / utilisation
@@ -47,4 +42,5 @@ def machine_cost(machine: Machine, shape: RequestShape, usd_per_hour: float, uti
     return MachineCost(
         shape, usd_per_hour, utilisation, (prefill + decode) / shape.batch_size,
         prefill / shape.prefill_tokens * 1e6, decode / shape.decode_tokens * 1e6 if shape.decode_steps else None,
+        expected.tpot_s * shape.input_tokens / expected.ttft_s if shape.decode_steps and expected.ttft_s else None,
     )  # fmt: skip

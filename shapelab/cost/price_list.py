@@ -2,7 +2,6 @@
 
 import csv
 import difflib
-import math
 import statistics
 import warnings
 from dataclasses import dataclass, fields
@@ -10,7 +9,7 @@ from pathlib import Path
 
 from shapelab.errors import BadArgument, BadFile, UnknownName
 from shapelab.files import data_path, user_path
-from shapelab.request.shape import whole
+from shapelab.request.shape import real, whole
 
 _IMPROBABLE_USD = 1000  # per million tokens: above it, a price was most likely meant for another unit
 
@@ -39,8 +38,8 @@ class Price:
     source: str
 
     def __post_init__(self):
-        if not self.name or any(letter.isspace() for letter in self.name):
-            raise BadArgument(f"name must not be empty or hold a space, and {self.name!r} is or does.", "name")
+        if not isinstance(self.name, str) or self.name.split() != [self.name]:
+            raise BadArgument(f"name must be a text without spaces, not {self.name!r}.", "name")
         for column in ("as_of", "source"):
             if not getattr(self, column):
                 raise BadArgument(f"{self.name} needs {column}: when and where the price was read.", column)
@@ -53,15 +52,13 @@ class Price:
                 "tier_above_prompt_tokens",
             )
         if None not in tier:
-            whole(f"{self.name}: tier_above_prompt_tokens", self.tier_above_prompt_tokens, 1)
+            whole("tier_above_prompt_tokens", self.tier_above_prompt_tokens, 1)
 
     def _check_usd(self, column: str) -> None:
         usd = getattr(self, column)
         if usd is None and column not in _NEEDED_COLUMNS:
             return
-        if isinstance(usd, bool) or not isinstance(usd, int | float) or not 0 <= usd < math.inf:
-            raise BadArgument(f"{self.name}: {column} must be a number of USD of at least 0, not {usd!r}.", column)
-        if usd > _IMPROBABLE_USD:
+        if real(column, usd) > _IMPROBABLE_USD:
             warnings.warn(
                 f"{self.name}: {column} is {usd:,.0f}; that is USD per million tokens, so was another unit converted twice?",
                 stacklevel=4,  # whoever makes the Price
@@ -117,7 +114,7 @@ def price(name: str) -> Price:
     """The price of a model in data/prices.csv. Raises UnknownName, with the names that are close."""
     prices = load_prices()
     if name not in prices:
-        close = difflib.get_close_matches(name.lower(), prices, n=5, cutoff=0.2) or sorted(prices)
+        close = difflib.get_close_matches(str(name).lower(), prices, n=5, cutoff=0.2) or sorted(prices)
         raise UnknownName(
             f"There is no price for {name!r}. Use {', '.join(close)}, or load_prices with a file of your own.", "name"
         )

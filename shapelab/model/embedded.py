@@ -7,7 +7,7 @@ weights rounded to 4 bits: it is labelled *dequantised from 4-bit* wherever it i
 
 import errno
 import hashlib
-import importlib.util
+import importlib.metadata
 import json
 import os
 import shutil
@@ -22,6 +22,7 @@ from tqdm.auto import tqdm
 
 from shapelab.errors import CannotLoad
 from shapelab.files import cache_dir, user_path
+from shapelab.model.hub import is_whole
 from shapelab.theory.model_spec import known_config
 
 NAME = "smollm2-135m"
@@ -47,13 +48,15 @@ def folder() -> Path:
 
 
 def is_cached() -> bool:
-    """Whether all of it is here; a folder from which files were removed does not count."""
-    return all((folder() / name).is_file() for name in FILES)
+    """Whether all of it is here; a folder from which files were removed or cut off does not count."""
+    return all(is_whole(folder() / name) for name in FILES)
 
 
 def has_pip() -> bool:
     """Whether this environment can fetch a package; uv makes some that cannot."""
-    return importlib.util.find_spec("pip") is not None
+    # Not by find_spec: asked for pip, setuptools' hook puts the standard distutils in its own one's place, and torch.compile,
+    # which imports setuptools, fails from then on.
+    return any(importlib.metadata.distributions(name="pip"))
 
 
 def ensure() -> Path:

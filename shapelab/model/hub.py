@@ -64,12 +64,26 @@ def first_line(error: Exception) -> str:
     return line if line.endswith(".") else line + "."
 
 
+def is_whole(path: Path) -> bool:
+    """Whether a file is there and not cut off. A safetensors file says how long it is; any other one must not be empty."""
+    from safetensors import SafetensorError, safe_open
+
+    if path.suffix != ".safetensors":
+        return path.is_file() and path.stat().st_size > 0
+    try:
+        with safe_open(path, "numpy"):
+            return True
+    except (OSError, SafetensorError):
+        return False
+
+
 def is_here(name: str) -> bool:
     """Whether a model could be loaded without a network: its config, a tokenizer, and every file of its weights."""
     from huggingface_hub import try_to_load_from_cache
 
     def cached(file: str) -> bool:
-        return isinstance(try_to_load_from_cache(hub_id(name), file), str)
+        path = try_to_load_from_cache(hub_id(name), file)
+        return isinstance(path, str) and is_whole(Path(path))
 
     if not cached("config.json") or not any(map(cached, ("tokenizer.json", "tokenizer.model", "vocab.json"))):
         return False
@@ -78,6 +92,6 @@ def is_here(name: str) -> bool:
     index = try_to_load_from_cache(hub_id(name), "model.safetensors.index.json")
     try:
         shards = set(json.loads(Path(index).read_text(encoding="utf-8"))["weight_map"].values())
+        return bool(shards) and all(map(cached, shards))
     except (OSError, ValueError, TypeError, KeyError, AttributeError):  # not here, or damaged
         return False
-    return bool(shards) and all(map(cached, shards))

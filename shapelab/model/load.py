@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from shapelab.errors import BadArgument, DoesNotFit, ShapelabError, UnknownName, UnsupportedModel
+from shapelab.errors import BadArgument, CannotLoad, DoesNotFit, ShapelabError, UnknownName, UnsupportedModel
 from shapelab.model import embedded, hub
 from shapelab.model.checkpoint import read_model_config, read_tokenizer, read_weights
 from shapelab.model.memory import memory_available
@@ -222,8 +222,12 @@ def _check_before_loading(config, spec: ModelSpec, label: str, device: torch.dev
     """Refuse, before any weight is fetched, a model that the arithmetic miscounts or that memory cannot hold."""
     from transformers import AutoModelForCausalLM
 
-    with torch.device("meta"):
-        shell = AutoModelForCausalLM.from_config(config, dtype=dtype)
+    try:
+        with torch.device("meta"):
+            shell = AutoModelForCausalLM.from_config(config, dtype=dtype)
+    except Exception as error:  # a stranger's config: whatever its class raises
+        reason = f"{type(error).__name__}: {hub.first_line(error)}"
+        raise CannotLoad(f"transformers cannot build {label} from its config ({reason}) Choose another model.") from error
     count = sum(parameter.numel() for parameter in shell.parameters())
     if count != parameter_count(spec):
         raise UnsupportedModel(f"shapelab counts {parameter_count(spec):,} parameters in {label} and transformers {count:,}.")

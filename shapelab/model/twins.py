@@ -10,10 +10,11 @@ from transformers import AutoModelForCausalLM
 from shapelab.errors import UnsupportedModel
 from shapelab.model.load import ByteTokenizer, Lab
 from shapelab.theory import kv_plan
+from shapelab.theory.families import FAMILIES
 from shapelab.theory.model_spec import ModelSpec
 
 _HOLLOW_HEAD_DIM = 8
-_HOLLOW = {"intermediate_size": 16, "n_inner": 16, "vocab_size": 256, "head_dim": _HOLLOW_HEAD_DIM}
+_WIDTHS = ("intermediate_size", "moe_intermediate_size", "shared_expert_intermediate_size", "shared_intermediate_size")
 
 
 def with_kv_heads(lab: Lab, num_key_value_heads: int) -> Lab:
@@ -24,9 +25,9 @@ def with_kv_heads(lab: Lab, num_key_value_heads: int) -> Lab:
 
     Raises BadArgument where the query heads cannot share them evenly, UnsupportedModel where the family has no such number (GPT-2).
     """
-    if not hasattr(lab.model.config, "num_key_value_heads"):
-        raise UnsupportedModel(f"{lab.name} has a KV head for every query head, and its family knows no other way.")
-    kv_plan.with_kv_heads(lab.spec, num_key_value_heads)  # refuses what cannot be
+    if FAMILIES[lab.model.config.model_type].kv_heads != "num_key_value_heads":
+        raise UnsupportedModel(f"The family of {lab.name} has no number of KV heads that could be changed.")
+    num_key_value_heads = kv_plan.with_kv_heads(lab.spec, num_key_value_heads).num_key_value_heads  # refuses what cannot be
     config = copy.deepcopy(lab.model.config)
     config.num_key_value_heads = num_key_value_heads
     with init_empty_weights():
@@ -50,13 +51,17 @@ def hollow_twin(lab: Lab) -> Lab:
     What remains of a pass is Python, launching operations and waiting: the overhead of the real one.
     """
     config = copy.deepcopy(lab.model.config)
-    heads = lab.spec.num_attention_heads
-    narrow = {**_HOLLOW, "hidden_size": heads * _HOLLOW_HEAD_DIM, "n_embd": heads * _HOLLOW_HEAD_DIM}
+    family, hidden = FAMILIES[config.model_type], lab.spec.num_attention_heads * _HOLLOW_HEAD_DIM
+    narrow = {**dict.fromkeys(_WIDTHS, 16), "vocab_size": 256, "hidden_size": hidden, "word_embed_proj_dim": hidden}
     for name, value in narrow.items():
-        if name in vars(config) or name == "head_dim":  # a config has each field under one name only
-            setattr(config, name, value)
-    for name in ("bos_token_id", "eos_token_id", "pad_token_id"):
-        setattr(config, name, None)  # they may lie beyond the small vocabulary
+        for field in {name, family.names.get(name)} & vars(
+            config
+        ).keys():  # most configs keep one spelling, and not always the file's
+            setattr(config, field, value)
+    if family.own_head_dim:  # some classes set it and then heed it, others derive it
+        config.head_dim = _HOLLOW_HEAD_DIM
+    config.bos_token_id = config.eos_token_id = 0  # the model's own may lie beyond the small vocabulary
+    config.pad_token_id = None  # with one, transformers looks for it in every pass
     with torch.device(lab.device):
         model = AutoModelForCausalLM.from_config(config, dtype=lab.dtype).eval().requires_grad_(False)
     spec = ModelSpec.from_config(model)

@@ -285,6 +285,7 @@ def _beyond(ranges: dict[str, tuple[float, float]], shape: RequestShape) -> tupl
 
 
 def _ends(seconds: float, error: float) -> tuple[float, float]:
+    error = min(error, _ERROR_LIMIT)
     return seconds * math.exp(-error), seconds * math.exp(error)
 
 

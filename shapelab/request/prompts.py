@@ -63,6 +63,8 @@ def _text_ids(tokenizer, kind: str, rng: random.Random, least: int) -> list[int]
     while len(ids) < least:
         texts = [*_texts(kind, rng, answered=not texts), *texts]
         ids = _encode(tokenizer, "\n\n".join(texts))
+        if not ids:
+            raise BadArgument("tokenizer makes no ids of English text.", "tokenizer")
     return ids
 
 

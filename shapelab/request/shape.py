@@ -4,6 +4,7 @@ import itertools
 import operator
 import re
 from dataclasses import dataclass
+from numbers import Real
 
 from shapelab.errors import BadArgument
 
@@ -105,6 +106,13 @@ def whole(name: str, value, least: int, most: int = 10**10) -> int:
         limit = f" and at most {most:,}" if number > most else ""
         raise BadArgument(f"{name} must be a whole number of at least {least}{limit}, not {value!r}.", name)
     return number
+
+
+def real(name: str, value, least: float = 0, most: float = 1e30, *, above: bool = False) -> float:
+    """A finite number of any kind from `least` on, or above it, as a float. Raises BadArgument, naming it, for anything else."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not least <= value <= most or (above and value == least):
+        raise BadArgument(f"{name} must be a number {'above' if above else 'of at least'} {least:g}, not {value!r}.", name)
+    return float(value)
 
 
 # 1,205 and 25 input tokens are the talk's; the other numbers are this course's own choice.

@@ -1,5 +1,6 @@
 """A static batch: requests of unequal length, padded to one length and served together until the last of them has stopped."""
 
+import operator
 from collections.abc import Collection, Iterator, Sequence
 
 import torch
@@ -25,9 +26,14 @@ def serve(
 
     The shape of the timeline counts padding: its input tokens are the longest row's. Raises BadArgument for an empty row.
     """
-    if not rows or not all(len(row) for row in rows):
+    rows = [[operator.index(token) for token in row] for row in rows]  # numpy's and torch's rows, too
+    stop_ids = {operator.index(token) for token in stop_ids}
+    if not rows or not all(rows):
         raise BadArgument("`rows` needs at least one row, and every row at least one id.", "rows")
-    lab.check(RequestShape(max(map(len, rows)), output_tokens, len(rows)))
+    shape = RequestShape(max(map(len, rows)), output_tokens, len(rows))
+    lab.check(shape)
+    lab.check_ids(rows)
+    output_tokens = shape.output_tokens
     input_ids, mask = left_pad(rows, lab.device)
     clock = clock or clock_for(lab.device)
     cache = new_cache(lab.model, input_ids.shape[1] + output_tokens - 1)

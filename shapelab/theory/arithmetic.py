@@ -8,7 +8,7 @@ attention; norms, activations and the embedding look-up are left out (well under
 from numbers import Real
 
 from shapelab.errors import BadArgument
-from shapelab.request.shape import whole
+from shapelab.request.shape import real, whole
 from shapelab.theory.model_spec import ModelSpec
 
 BYTES_PER_NUMBER = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2, "float8": 1, "int8": 1, "int4": 0.5}
@@ -61,7 +61,7 @@ def prefill_flops(spec: ModelSpec, input_tokens: int, cached_tokens: int = 0) ->
 
 def decode_flops(spec: ModelSpec, context_tokens: float) -> float:
     """FLOPs of one decode step of one sequence: 2 W + 4 L H d x context + 2hV. The context includes the new token."""
-    context = _context(context_tokens)
+    context = real("context_tokens", context_tokens, 1, 1e10)  # a mean context need not be whole
     return 2 * _layer_weights(spec, spec.num_experts_per_tok) + _attention(spec) * context + _head(spec)
 
 
@@ -88,7 +88,7 @@ def decode_bytes(
     kv_dtype: str | float | None = None,
 ) -> float:
     """Bytes a decode step moves: weights read once for the whole batch, and every sequence's own context."""
-    context, rows = _context(context_tokens), whole("batch_size", batch_size, 1)
+    context, rows = real("context_tokens", context_tokens, 1, 1e10), whole("batch_size", batch_size, 1)
     kv = kv_bytes_per_token(spec, dtype if kv_dtype is None else kv_dtype)
     return weights_read(spec, rows) * bytes_per_number(dtype) + rows * context * kv
 
@@ -121,13 +121,6 @@ def activation_bytes(spec: ModelSpec, tokens: int, batch_size: int = 1, dtype: s
     numbers += 3 * max(width, spec.intermediate_size if spec.num_dense_layers else 0)
     rows = whole("batch_size", batch_size, 1)
     return rows * (whole("tokens", tokens, 1) * numbers + 2 * spec.vocab_size) * bytes_per_number(dtype)
-
-
-def _context(value: float) -> float:
-    """A context that makes sense, or a sentence. A mean context need not be whole."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 1 <= value <= 10**10:
-        raise BadArgument(f"context_tokens must be a number of at least 1, not {value!r}.", "context_tokens")
-    return value
 
 
 def _layer_weights(spec: ModelSpec, experts: int) -> int:

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 
 from shapelab.errors import BadArgument, DoesNotFit
-from shapelab.request.shape import RequestShape, whole
+from shapelab.request.shape import RequestShape, real, whole
 from shapelab.theory import arithmetic
 from shapelab.theory.model_spec import ModelSpec
 
@@ -55,8 +55,9 @@ def plan_kv(
             f"longest_tokens is {longest:,} and the shape {shape} alone leaves {tokens:,} tokens in the cache.", "longest_tokens"
         )
     weights = arithmetic.weight_bytes(spec, dtype)
-    activations = arithmetic.activation_bytes(spec, prefill_tokens or shape.prompt_tokens, 1, dtype)
-    room = usable_bytes - weights - activations
+    tokens_a_pass = shape.prompt_tokens if prefill_tokens is None else whole("prefill_tokens", prefill_tokens, 1)
+    activations = arithmetic.activation_bytes(spec, tokens_a_pass, 1, dtype)
+    room = real("usable_bytes", usable_bytes) - weights - activations
     if room < 0:
         raise DoesNotFit(
             f"{weights / 1e9:.1f} GB of weights and {activations / 1e9:.2f} GB of activations do not fit in "

@@ -112,15 +112,26 @@ def _family(fields: Mapping[str, Any]) -> Family:
             raise UnsupportedModel(
                 f"shapelab cannot count a {kind} model whose {name} is {value!r}, only one where it is {needed!r}."
             )
-    if other := set(fields.get("layer_types") or ()) - _CACHED_WHOLE:
-        raise UnsupportedModel(f"shapelab cannot count a {kind} model with layers of {', '.join(sorted(map(str, other)))}.")
+    if other := {str(layer) for layer in _listed(fields, "layer_types")} - _CACHED_WHOLE:
+        raise UnsupportedModel(f"shapelab cannot count a {kind} model with layers of {', '.join(sorted(other))}.")
     return family
+
+
+def _listed(fields: Mapping[str, Any], name: str) -> list | tuple:
+    value = fields.get(name)
+    if value is not None and not isinstance(value, list | tuple):
+        raise UnsupportedModel(f"This config's {name} is {value!r}; a list with an entry for each layer is needed.")
+    return value or ()
 
 
 def _count(config: _Reader) -> ModelSpec:
     family, number = config.family, config.number
     layers, hidden, heads = (number(name) for name in ("num_hidden_layers", "hidden_size", "num_attention_heads"))
     kv_heads = 1 if config.flag(family.one_kv_head_if) else number(family.kv_heads, heads) if family.kv_heads else heads
+    if heads % kv_heads or (not family.own_head_dim and hidden % heads):
+        raise UnsupportedModel(
+            f"This config's {heads} query heads cannot share {kv_heads} KV heads and a hidden size of {hidden} evenly."
+        )
     inner = 4 * hidden if family.inner == "always" else number("intermediate_size", 4 * hidden if family.inner else None)
     context, tied = number("max_position_embeddings"), config.get("tie_word_embeddings")
     spec = {
@@ -155,7 +166,7 @@ def _experts(config: _Reader, layers: int) -> dict[str, int]:
     if family.dense == "first_k_dense_replace":
         dense = min(layers, number(family.dense, 0, 0))
     elif family.dense:
-        listed, every = config.get(family.dense) or (), number("decoder_sparse_step", 1)
+        listed, every = _listed(config.fields, family.dense), number("decoder_sparse_step", 1)
         dense = sum(layer in listed or (layer + 1) % every > 0 for layer in range(layers))
     return {
         "num_experts": experts,

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from shapelab.errors import BadArgument
-from shapelab.request.shape import RequestShape
+from shapelab.request.shape import RequestShape, real
 from shapelab.theory import arithmetic
 from shapelab.theory.model_spec import ModelSpec
 
@@ -31,8 +30,7 @@ class Device:
 
     def __post_init__(self):
         for argument in ("flops_per_s", "bytes_per_s"):
-            if not getattr(self, argument) > 0:
-                raise BadArgument(f"{argument} of {self.name} must be positive, not {getattr(self, argument)!r}.", argument)
+            real(argument, getattr(self, argument), above=True)
 
 
 def prefill_floor(
@@ -49,8 +47,8 @@ def decode_floor(
     dtype: str | float = "float16", kv_dtype: str | float | None = None,
 ) -> Floor:  # fmt: skip
     """Floor of one decode step of a batch at a context (the new token included)."""
-    flops = batch_size * arithmetic.decode_flops(spec, context_tokens)
     moved = arithmetic.decode_bytes(spec, context_tokens, batch_size, dtype, kv_dtype)
+    flops = batch_size * arithmetic.decode_flops(spec, context_tokens)
     return Floor(flops / device.flops_per_s, moved / device.bytes_per_s)
 
 
@@ -74,8 +72,8 @@ def decode_intensity(
     spec: ModelSpec, context_tokens: float, batch_size: int, dtype: str | float = "float16", kv_dtype: str | float | None = None
 ) -> float:
     """FLOPs for each byte that a decode step moves."""
-    flops = batch_size * arithmetic.decode_flops(spec, context_tokens)
-    return flops / arithmetic.decode_bytes(spec, context_tokens, batch_size, dtype, kv_dtype)
+    moved = arithmetic.decode_bytes(spec, context_tokens, batch_size, dtype, kv_dtype)
+    return batch_size * arithmetic.decode_flops(spec, context_tokens) / moved
 
 
 def prefill_intensity(spec: ModelSpec, shape: RequestShape, dtype: str | float = "float16") -> float:
@@ -174,10 +172,7 @@ def verdict(
     doubling    how many times as long the pass took with twice the tokens (or sequences); it must agree, or a note says so
     halving     how many times as long it took with half the bytes, in 16 bits instead of 32; likewise
     """
-    if not measured_s > 0:
-        raise BadArgument(f"measured_s must be above 0, not {measured_s!r}.", "measured_s")
-    if not overhead_s >= 0:
-        raise BadArgument(f"overhead_s must be at least 0, not {overhead_s!r}.", "overhead_s")
+    measured_s, overhead_s = real("measured_s", measured_s, above=True), real("overhead_s", overhead_s)
     plain = Verdict(phase, measured_s, floor.compute_s, floor.memory_s, overhead_s)
     notes = []
     if floor.seconds > measured_s:

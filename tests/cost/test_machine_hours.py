@@ -43,3 +43,16 @@ def test_absurd_prices_are_refused(hour, used, word):
     with pytest.raises(BadArgument) as caught:
         machine_cost(MODEL, RAG, hour, used)
     assert caught.value.argument == word
+
+
+def test_a_machine_that_costs_nothing_has_a_ratio():
+    free, paid = machine_cost(MODEL, RAG, 0), machine_cost(MODEL, RAG, 2)
+    assert free.usd_per_request == 0 and free.output_to_input_ratio == paid.output_to_input_ratio
+
+
+@pytest.mark.parametrize("value", ["1", None, True, float("nan")])
+@pytest.mark.parametrize("argument", ["usd_per_hour", "utilisation"])
+def test_what_is_no_number_is_refused(argument, value):
+    with pytest.raises(BadArgument) as caught:
+        machine_cost(MODEL, RAG, **{"usd_per_hour": 1, argument: value})
+    assert caught.value.argument == argument

@@ -3,7 +3,9 @@
 import inspect
 import re
 from dataclasses import replace
+from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -203,3 +205,20 @@ def test_a_price_in_another_unit_warns(tmp_path):
     (tmp_path / "mine.csv").write_text(f"{HEADER}\n{GOOD.replace(',2,', ',2000000,')}\n", encoding="utf-8")
     with pytest.warns(UserWarning, match=r"a: usd_per_million_output_tokens is 2,000,000; that is USD per million tokens"):
         load_prices(tmp_path / "mine.csv")
+
+
+@pytest.mark.parametrize("number", [np.int64, np.float32, np.float64, Fraction])
+def test_numbers_of_any_kind(number):
+    ours = Price("ours", "us", number(2), None, None, number(4), None, None, None, None, "2026-01", "here")
+    assert billed_usd(ours, np.int64(10**6), np.int64(10**6)) == 6
+
+
+@pytest.mark.parametrize(
+    "field,value", [("name", 5), ("tier_above_prompt_tokens", 0), ("usd_per_million_input_tokens", "1"), ("name", "")]
+)
+def test_a_bad_field_is_named(field, value):
+    tier = {"tier_above_prompt_tokens": 10, "tier_usd_per_million_input_tokens": 1, "tier_usd_per_million_output_tokens": 1}
+    good = Price("ours", "us", 2, None, None, 4, None, None, None, None, "2026-01", "here")
+    with pytest.raises(BadArgument) as caught:
+        replace(good, **{**tier, field: value})
+    assert caught.value.argument == field

@@ -39,11 +39,11 @@ def test_a_sentence(call, text):
     [
         (
             "a,x,-1,,,2,,,,,2026-01,here",
-            "mine.csv, line 2: a: usd_per_million_input_tokens must be a number of USD of at least 0, not -1",
+            "mine.csv, line 2: usd_per_million_input_tokens must be a number of at least 0, not -1",
         ),
         ("a,x,one,,,2,,,,,2026-01,here", r"mine.csv, line 2 \(a\): could not convert"),
         ("a,x,1,,,2,200000,,,,2026-01,here", "half a tier"),
-        ("a b,x,1,,,2,,,,,2026-01,here", "name must not be empty or hold a space"),
+        ("a b,x,1,,,2,,,,,2026-01,here", "name must be a text without spaces, not 'a b'"),
         ("a,x,1,,,2,,,,,,here", "a needs as_of: when and where the price was read"),
         ("a,x,1,,,2,,,,,2026-01", "a row has 12 cells"),
         ("a,x,1,,,2,,,,,2026-01,here\na,x,1,,,2,,,,,2026-01,here", "line 3: a is there twice"),

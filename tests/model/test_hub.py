@@ -10,6 +10,7 @@ from shapelab.errors import BadFile, CannotLoad, UnknownName, UnsupportedModel
 from shapelab.model.catalogue import catalogue
 from shapelab.model.hub import failure, is_here, spec_of
 from shapelab.theory.model_spec import ModelSpec, known_config
+from tests.toys import WEIGHTS
 
 
 def http(kind):
@@ -107,14 +108,15 @@ INDEX = {"weight_map": dict(zip("abc", sorted(SHARDS) * 2, strict=False))}
 def cache(monkeypatch, tmp_path):
     """The hub's cache on disk with these files of a model, as huggingface_hub lays them out."""
 
-    def fill(files, index=INDEX, model="somebody/something"):
+    def fill(files, index=INDEX, model="somebody/something", **cut):
         home = tmp_path / f"models--{model.replace('/', '--')}"
         snapshot = home / "snapshots" / "1234"
         snapshot.mkdir(parents=True)
         (home / "refs").mkdir()
         (home / "refs" / "main").write_text("1234")
         for file in files:
-            (snapshot / file).write_text(json.dumps(index) if file.endswith("index.json") else "x")
+            content = WEIGHTS if file.endswith(".safetensors") else json.dumps(index).encode()
+            (snapshot / file).write_bytes(content[: cut.get(file)])
 
     from huggingface_hub import file_download
 
@@ -141,7 +143,14 @@ def test_half_a_model_is_not(cache, files):
     assert not is_here("somebody/something")
 
 
-@pytest.mark.parametrize("index", [{}, [], {"weight_map": {}}, {"weight_map": None}, "x"])
+@pytest.mark.parametrize("size", [0, 7, -1])
+@pytest.mark.parametrize("files", [WHOLE, SPLIT | SHARDS])
+def test_a_file_that_is_cut_off_is_not(cache, files, size):
+    cache(files, **{max(file for file in files if file.endswith(".safetensors")): size})
+    assert not is_here("somebody/something")
+
+
+@pytest.mark.parametrize("index", [{"weight_map": {"a": 5}}, {}, [], {"weight_map": {}}, {"weight_map": None}, "x"])
 def test_a_damaged_index_is_not(cache, index):
     cache(SPLIT | SHARDS, index)
     assert not is_here("somebody/something")

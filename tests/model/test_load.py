@@ -10,13 +10,13 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from shapelab.errors import BadArgument, CannotLoad, DoesNotFit, UnknownName, UnsupportedModel
+from shapelab.errors import BadArgument, CannotLoad, DoesNotFit, ShapelabError, UnknownName, UnsupportedModel
 from shapelab.measure.experiment import measure_shapes, run_once
 from shapelab.model import embedded, load
 from shapelab.model.load import ByteTokenizer, choose_device, choose_dtype, choose_model
 from shapelab.model.memory import give_back_memory, memory_available
 from shapelab.request.shape import RequestShape
-from tests.toys import toy_lab, toy_model
+from tests.toys import CONFIGS, toy_lab, toy_model
 
 CPU, CUDA, MPS = torch.device("cpu"), torch.device("cuda"), torch.device("mps")
 
@@ -312,3 +312,21 @@ def test_freed_memory_goes_back_to_the_system():
     before = psutil.Process().memory_info().rss
     give_back_memory()
     assert before - psutil.Process().memory_info().rss > 200e6 and last.sum() == 16_000
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"hidden_act": "nonsense"},
+        {"rope_scaling": {"rope_type": "nonsense"}},
+        {"attn_implementation": "nonsense"},
+        {"pad_token_id": 999},
+        {"hidden_size": 66, "head_dim": 15},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("suffix", ["", ":random"])
+def test_a_config_that_transformers_cannot_build_ends_in_a_sentence(tmp_path, changes, suffix):
+    (tmp_path / "config.json").write_text(json.dumps({**CONFIGS["llama"], **changes}))
+    with pytest.raises(ShapelabError):
+        load.load(f"{tmp_path}{suffix}", "cpu")

@@ -1,17 +1,23 @@
 """A hollow twin has the same operations and next to no weights; a twin with other KV heads shares every other weight."""
 
+import numpy as np
 import pytest
 import torch
 from torch.overrides import TorchFunctionMode
+from transformers import AutoConfig
 
 from shapelab.errors import ShapelabError, UnsupportedModel
 from shapelab.measure.clock import HostClock
 from shapelab.measure.loop import timed
+from shapelab.model.load import ByteTokenizer, Lab
 from shapelab.model.twins import hollow_twin, with_kv_heads
 from shapelab.theory.arithmetic import kv_bytes_per_token, parameter_count
+from shapelab.theory.families import FAMILIES
+from shapelab.theory.model_spec import ModelSpec
+from tests.families import HERE, fields_of, real_model
 from tests.toys import random_ids, toy_lab
 
-FAMILIES = ["llama", "qwen2", "qwen3", "mistral", "gpt2", "gemma"]
+COURSE = ["llama", "qwen2", "qwen3", "mistral", "gpt2", "gemma"]
 
 
 class Calls(TorchFunctionMode):
@@ -32,7 +38,7 @@ def calls(lab, ids):
     return counter.count
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", COURSE)
 def test_the_twin_does_as_many_operations_with_next_to_no_weights(family):
     lab = toy_lab(family)
     twin = hollow_twin(lab)
@@ -80,3 +86,26 @@ def test_a_twin_with_other_kv_heads_shares_every_other_weight(family):
     before = lab.model(ids).logits.clone()
     twin.model(ids)
     assert torch.equal(lab.model(ids).logits, before)
+
+
+@pytest.mark.parametrize("family", HERE)
+def test_twins_of_every_family(family):
+    """Each family spells its widths its own way; what stays wide would be taken for overhead."""
+    model = real_model(AutoConfig.for_model(**fields_of(family)), "cpu")
+    lab = Lab(model, ByteTokenizer(), family, "random", torch.device("cpu"), torch.float32, ModelSpec.from_config(model))
+    twin = hollow_twin(lab)
+    for name in ("num_hidden_layers", "num_attention_heads", "num_key_value_heads", "num_experts", "num_dense_layers"):
+        assert getattr(twin.spec, name) == getattr(lab.spec, name)
+    inner = 4 * 32 if FAMILIES[family].inner == "always" else 16
+    assert (twin.spec.hidden_size, twin.spec.head_dim, twin.spec.intermediate_size, twin.spec.vocab_size) == (32, 8, inner, 256)
+    assert max(twin.spec.moe_intermediate_size, twin.spec.shared_expert_intermediate_size) <= 2 * 16
+    timed(twin.model, random_ids(1, 5) % 250, 2, HostClock())
+    if FAMILIES[family].kv_heads != "num_key_value_heads":
+        with pytest.raises(UnsupportedModel):
+            with_kv_heads(lab, 1)
+        return
+    for heads in (np.int64(1), 4):
+        other = with_kv_heads(lab, heads)
+        written = timed(other.model, random_ids(1, 5), 2, HostClock())
+        assert other.spec.num_key_value_heads == heads
+        assert written.kv_cache_bytes == 6 * kv_bytes_per_token(other.spec, "float32")

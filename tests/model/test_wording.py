@@ -11,7 +11,7 @@ from huggingface_hub import errors
 from shapelab.errors import ShapelabError
 from shapelab.model import embedded, hub, load
 from shapelab.request.shape import RequestShape
-from tests.toys import toy_lab
+from tests.toys import WEIGHTS, toy_lab
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 
@@ -75,7 +75,7 @@ def no_folder(cold, monkeypatch):
 def damaged(cold, monkeypatch):
     embedded.folder().mkdir(parents=True)
     for name in embedded.FILES:
-        (embedded.folder() / name).write_text("{")
+        (embedded.folder() / name).write_bytes(WEIGHTS if name.endswith(".safetensors") else b"{")
 
 
 @pytest.mark.parametrize(

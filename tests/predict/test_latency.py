@@ -224,3 +224,10 @@ def test_metrics_named_alike():
     """A prediction's fields carry the names of the measured metrics."""
     for metric in (metrics.ttft_s, metrics.tpot_s, metrics.total_s):
         assert hasattr(MODEL.predict(RAG), metric.__name__)
+
+
+def test_far_beyond_what_was_measured_an_interval_stays_a_number():
+    """A model file may say that it knows nothing, and a shape may be of any size."""
+    unsure = MODEL.model_copy(update={"ttft_error": 10.0, "tpot_error": 10.0})
+    ends = unsure.predict(RequestShape(10**10, 10**10, 10**10)).total_interval_s
+    assert 0 < ends[0] < ends[1] < float("inf")

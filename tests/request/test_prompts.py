@@ -78,3 +78,9 @@ def test_ids_fit_a_small_vocabulary(vocabulary, kind):
 def test_the_end_of_the_text_is_kept_in_short_prompts_too(length):
     (row,) = prompt_ids(ByteTokenizer(), RequestShape(length, 1), kind="chat")
     assert ByteTokenizer().decode(row).endswith("Assistant:"[6 - length :])
+
+
+def test_a_tokenizer_that_knows_no_letter_is_refused():
+    with pytest.raises(BadArgument) as caught:
+        prompt_ids(lambda text, **_: {"input_ids": []}, RequestShape(60, 80))
+    assert caught.value.argument == "tokenizer"

@@ -1,5 +1,6 @@
 """Ragged rows served together write what each of them writes alone; ids after a stop do not count."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -109,3 +110,18 @@ def test_an_empty_row_is_refused(rows):
 def test_a_batch_longer_than_the_context_is_refused_before_anything_runs():
     with pytest.raises(ShapelabError):
         serve(toy_lab(), [[1], [1] * 510], 4)
+
+
+@pytest.mark.parametrize("row", [[5, 300], [-1, 5]])
+def test_ids_that_the_model_does_not_know(row):
+    with pytest.raises(BadArgument):
+        serve(toy_lab(), [[5, 6, 7], row], 3)
+
+
+@pytest.mark.parametrize("make", [np.array, torch.tensor])
+def test_rows_and_stop_ids_that_are_arrays(make):
+    lab, rows = toy_lab(), [[5, 6, 7], [8, 9, 10]]
+    expected = serve(lab, rows, 4, stop_ids=[1, 2])
+    written = serve(lab, make(rows), np.int64(4), stop_ids=make([1, 2]))
+    assert written.ids.tolist() == expected.ids.tolist()
+    assert type(written.requested_output_tokens) is int

@@ -62,3 +62,17 @@ def test_what_cannot_be():
         with pytest.raises(BadArgument) as caught:
             call()
         assert caught.value.argument == argument
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1, "16", None, True])
+def test_usable_bytes_are_a_number(value):
+    with pytest.raises(BadArgument) as caught:
+        plan_kv(ModelSpec.from_config("tinyllama"), RequestShape(60, 80), value)
+    assert caught.value.argument == "usable_bytes"
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5])
+def test_tokens_of_a_pass_are_a_count(value):
+    with pytest.raises(BadArgument) as caught:
+        plan_kv(ModelSpec.from_config("tinyllama"), RequestShape(60, 80), 16e9, prefill_tokens=value)
+    assert caught.value.argument == "prefill_tokens"

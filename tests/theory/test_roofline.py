@@ -169,3 +169,15 @@ def test_a_llama_2_7b_on_an_a100_stays_above_its_floor():
         floor = decode_floor(spec, 1, 1, a100, dtype, "bfloat16").seconds
         assert 0.25 < floor * rate < 1
     assert 104.9 * weight_bytes(spec, "bfloat16") / 1e9 == pytest.approx(1397, rel=0.02), "the bandwidth they state"
+
+
+@pytest.mark.parametrize("value", ["1", None, float("nan"), float("inf"), True, -1])
+def test_seconds_and_ceilings_are_numbers(value):
+    for call, argument in (
+        (lambda: Device("odd", 1, value), "bytes_per_s"),
+        (lambda: verdict("a pass", value, Floor(1, 1), 0), "measured_s"),
+        (lambda: verdict("a pass", 1, Floor(1, 1), value), "overhead_s"),
+    ):
+        with pytest.raises(BadArgument) as caught:
+            call()
+        assert caught.value.argument == argument
