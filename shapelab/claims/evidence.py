@@ -70,7 +70,7 @@ def difference(a: Estimate, b: Estimate) -> Estimate:
 def ratio(a: Estimate, b: Estimate) -> Estimate:
     """How many times b is in a. Raises NotEnoughMeasured where b may be 0."""
     if not b.positive:
-        raise NotEnoughMeasured("A time of 0 s was measured: the clock stood still, and no ratio can be taken.")
+        raise NotEnoughMeasured("The clock measured 0 s, so there is nothing to divide by. Measure a longer shape.")
     return _combined(lambda x, y: x / y, a, b)
 
 

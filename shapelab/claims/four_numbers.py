@@ -30,7 +30,7 @@ def writing_costs_more_than_reading(evidence: Evidence) -> Decision:
     return decide(
         share < 0.25, share,
         f"+1,000 input tokens {read.value:.2f} s ({read.spread()}), +200 output tokens {write.value:.2f} s ({write.spread()})",
-        f"Reading the thousand takes {share:.0%} of writing the two hundred; less than 25 % is needed. From the totals of "
+        f"Reading the 1,000 takes {share:.0%} of the time of writing the 200; the claim needs less than 25 %. From the totals of "
         f"{short.name} and {long.name}, and of {few.name} and {many.name}.",
         (read, write),
     )  # fmt: skip
@@ -57,7 +57,7 @@ def four_numbers(evidence: Evidence) -> Decision:
         sentences.append(f"{words} {start:,} to {end:,}: {change}")
     return decide(
         moved == 4, moved, "; ".join(sentences),
-        f"{moved} of the four numbers, each changed alone, moved TTFT, TPOT or total so far that the intervals lie apart.",
+        f"Changed one at a time, {moved} of the four numbers moved TTFT, TPOT or the total by more than the intervals.",
         rests_on,
     )  # fmt: skip
 
@@ -66,7 +66,7 @@ def decode_slows_with_context(evidence: Evidence) -> Decision:
     slope, (a, b) = tpot_slope(evidence)
     held, formula = evidence.kv_bytes_per_token()
     if not held or formula is None:
-        raise NotEnoughMeasured("The run did not keep the bytes of its KV cache, or its model's numbers.")
+        raise NotEnoughMeasured("This run does not record how large its KV cache was, or which architecture ran.")
     shown = next((value for value in held if value != formula), formula)
     return decide(
         slope.above(0) and held == {formula}, slope.value,

@@ -23,9 +23,9 @@ def physics_sets_the_price(evidence: Evidence, median_price_ratio: float | None 
     shown = ", ".join(f"{ratio.value:.1f} at batch {batch} ({ratio.spread('.1f')})" for batch, ratio in ratios.items())
     return decide(
         alone.value >= median_price_ratio, alone.value,
-        f"with {prompt:,} input tokens, an output token takes the machine time of so many of them: {shown}; median public price ratio {median_price_ratio:.1f}",
-        f"At batch 1 the machine's ratio must reach the price ratio. {fell}A batch shares decode's weight reads, so what physics "
-        "explains of a price depends on the batch that a provider runs, and on the length of the prompts. Where a step waits for "
-        "overhead, the ratio is software's and not physics'.",
+        f"at prompts of {prompt:,} tokens, an output token takes as much machine time as this many input tokens: {shown}; median public price ratio {median_price_ratio:.1f}",
+        f"At batch 1 the machine's ratio must reach the price ratio. {fell}All requests of a batch share one read of the weights, so what "
+        "physics explains of a price depends on the batch that a provider runs and on the length of the prompts. Where a step "
+        "waits for overhead, the ratio comes from software.",
         [alone],
     )  # fmt: skip

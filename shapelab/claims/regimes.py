@@ -11,10 +11,12 @@ from shapelab.theory import roofline
 def regimes_of_a_run(evidence: Evidence) -> Decision:
     verdicts = evidence.verdicts("rag")
     if not verdicts:
-        raise NotEnoughMeasured("This run kept no limits of its machine, or no numbers of its model.")
+        raise NotEnoughMeasured("This run does not record the machine's limits or the model's architecture.")
     times = [evidence["rag"].estimate(quantity) for quantity in ("ttft_s", "tpot_s")]
     decision = compute_and_memory(verdicts["prefill"], verdicts["decode"], times)
-    return replace(decision, why=f"{decision.why} By shares only; notebook 04 adds the experiments.")
+    return replace(
+        decision, why=f"{decision.why} This verdict rests on shares of the time alone; notebook 04 tests it by experiment."
+    )
 
 
 def compute_and_memory(prefill: roofline.Verdict, decode: roofline.Verdict, rests_on=()) -> Decision:
@@ -28,6 +30,6 @@ def compute_and_memory(prefill: roofline.Verdict, decode: roofline.Verdict, rest
         prefill.regime == "compute" and decode.regime == "memory", decode.shares["memory"],
         f"{shares(prefill)}; {shares(decode)}",
         f"Prefill is {prefill.regime}-bound and decode {decode.regime}-bound here, by the largest share of the measured time; "
-        f"{prefill.unexplained:.0%} and {decode.unexplained:.0%} are explained by none. {notes}".strip(),
+        f"nothing here explains the remaining {prefill.unexplained:.0%} and {decode.unexplained:.0%}. {notes}".strip(),
         rests_on,
     )  # fmt: skip

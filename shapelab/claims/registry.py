@@ -126,7 +126,7 @@ def _decide(claim: Claim, evidence: Evidence) -> Decision:
     decision = claim.decide(evidence)
     if not evidence.drifted:
         return decision
-    note = f"Careful: {', '.join(evidence.drifted)} drifted while it was measured; measure again before you believe this."
+    note = f"Careful: the times of {', '.join(evidence.drifted)} drifted during the measurement; measure again before you believe this."
     return replace(decision, why=f"{decision.why} {note}")
 
 
@@ -145,7 +145,7 @@ def _preset(claim: Claim, run: Run, name: str) -> Measurement:
         raise NotEnoughMeasured(f"This run has no {name} shape ({preset}).")
     times = chosen.values(metrics.ttft_s) + ([] if claim.by_input else chosen.values(metrics.tpot_s))
     if not all(times):
-        raise NotEnoughMeasured("A shape with one output token, or a clock that stood still, cannot decide it.")
+        raise NotEnoughMeasured("This claim needs at least two output tokens and a clock that advanced between them.")
     return chosen.model_copy(update={"name": name})
 
 

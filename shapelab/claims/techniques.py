@@ -12,8 +12,8 @@ def technique(name: str, off: Estimate, on: Estimate) -> Decision:
     return decide(
         holds, off.value / on.value if on.value else None,
         f"{name}: off {shown[0]}, on {shown[1]}",
-        f"Switched on, it must be faster beyond the intervals; they {'lie apart' if holds else 'do not lie apart that way'}. "
-        "The other techniques of this claim are not decided here.",
+        f"It must be faster by more than the intervals; here {'it is' if holds else 'they overlap or point the other way'}. "
+        "This says nothing about the other techniques of the claim.",
         (off, on), about=name,
     )  # fmt: skip
 
@@ -26,7 +26,7 @@ def prefix_caching(evidence: Evidence) -> Decision:
         and (off.shape.output_tokens, off.shape.batch_size) == (on.shape.output_tokens, on.shape.batch_size)
     ]  # fmt: skip
     if not pairs:
-        raise NotEnoughMeasured("This run has no prompt with a part of it cached and without.")
+        raise NotEnoughMeasured("This run has no prompt measured both with and without a cached part.")
     off, on = max(pairs, key=lambda pair: pair[1].shape.cached_tokens)
     name = f"prefix caching, TTFT of {off.shape} and {on.shape}"
     return technique(name, off.estimate("ttft_s"), on.estimate("ttft_s"))

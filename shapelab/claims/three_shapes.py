@@ -49,7 +49,7 @@ def reading_is_cheap(evidence: Evidence) -> Decision:
     return decide(
         read_s <= write_s / 10, read_s / write_s,
         f"{rag.shape.input_tokens:,} tokens in {ttft.value * 1e3:.0f} ms: {read_s * 1e3:.2f} ms a token",
-        f"A token read costs 1/{write_s / read_s:.0f} of a token written ({write_s * 1e3:.1f} ms); at most 1/10 is needed.",
+        f"A token read costs 1/{write_s / read_s:.0f} of a token written ({write_s * 1e3:.1f} ms); the claim allows at most 1/10.",
         (ttft, write),
     )  # fmt: skip
 
@@ -59,8 +59,8 @@ def writing_is_expensive(evidence: Evidence) -> Decision:
     return decide(
         times.value >= 10 and times.above(1), times.value,
         f"{times.value:.0f} times a read token, {times.spread('.0f')}",
-        f"A token written costs {times.value:.0f} tokens read here; the talk reported about 300. At least 10, with the "
-        "interval above 1, is needed. A pass with a high fixed cost and a fast prefill makes the ratio large.",
+        f"A token written costs {times.value:.0f} tokens read here; the talk reported about 300. The claim needs at least 10, "
+        "with the interval above 1. A pass with a high fixed cost and a fast prefill makes the ratio large.",
         [times],
     )  # fmt: skip
 
@@ -73,8 +73,8 @@ def small_requests_starve_the_hardware(evidence: Evidence) -> Decision:
     return decide(
         share <= 1 / 4, share,
         f"{slow:,.0f} tok/s at {few} tokens, {fast:,.0f} at {many:,}: a share of {share:.2f}",
-        f"A prompt of {few} tokens reaches {share:.2f} of the long prompt's prefill throughput; at most "
-        "0.25 is needed. The larger the fixed cost of a pass beside its work, the more a short prompt loses.",
+        f"A prompt of {few} tokens reaches {share:.2f} of the long prompt's prefill throughput; the "
+        "claim allows at most 0.25. The larger the fixed cost of a pass beside its work, the more a short prompt loses.",
         times,
     )  # fmt: skip
 
@@ -87,7 +87,7 @@ def leader(run: Run, metric: Callable, lesson: str) -> tuple[str, str]:
     values = {m.name: estimate(m.values(metric)) for m in run.measurements}
     estimates = {name: value for name, value in values.items() if value}
     if len(estimates) < 2:
-        raise NotEnoughMeasured("Only two shapes or more can be compared, and each must have a time to compare.")
+        raise NotEnoughMeasured("A comparison needs at least two shapes that have a time.")
     first, second = sorted(estimates, key=lambda name: estimates[name].value, reverse=True)[:2]
     if estimates[first].above(estimates[second]):
         return first, lesson

@@ -50,7 +50,7 @@ def terms_table(model: LatencyModel) -> Table:
     ]
     return Table(
         ("phase", "term", "from", "microseconds", "for each"), rows, f"Fitted to {model.points} shapes: {model.environment.label}",
-        "From: tokens or sequences from which on the price counts.",
+        "From: the price applies to tokens or sequences beyond this number.",
     )  # fmt: skip
 
 
@@ -63,7 +63,7 @@ def regimes_table(verdicts: dict[str, Verdict], about: str) -> Table:
         regime = f"{v.regime}-bound{'' if v.clear else ', not clearly'}"
         rows.append((name, f"{v.measured_s * 1e3:,.1f}", *explained, f"{v.unexplained:.0%}", regime))
     notes = [
-        "Arithmetic and bytes: alone, at this machine's ceilings. Not clearly: more is unexplained than the verdict explains."
+        "Arithmetic and bytes: the time each would take alone at this machine's ceilings. Not clearly: the verdict explains less than stays unexplained."
     ]
     notes += [f"{name}: {note}" for name, v in verdicts.items() for note in v.notes]
     notes += [f"If {regime}-bound, what helps: {HELPS[regime]}" for regime in sorted({v.regime for v in verdicts.values()})]

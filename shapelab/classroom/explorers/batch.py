@@ -92,7 +92,7 @@ def _cells(row: BatchRow) -> tuple:
 def _ends(rows: list[BatchRow]) -> str:
     alone, last = rows[0], rows[-1]
     return (
-        f"At batch {last.batch_size} a reader waits {last.tpot_s / alone.tpot_s:.2f} times as long a token as alone, and the "
+        f"At batch {last.batch_size} each reader waits {last.tpot_s / alone.tpot_s:.2f} times as long for a token as a single one would, and the "
         f"machine writes {last.tokens_per_s / alone.tokens_per_s:.1f} times as many."
     )
 

@@ -80,7 +80,7 @@ def _words(rows: list[RequestRow], assumption: str) -> str:
 def _waits(verdicts: dict[str, Verdict], assumption: str) -> str:
     """What each phase waits for, in a sentence."""
     if not verdicts:
-        return "Nobody knows what its passes wait for: the run does not hold this machine's limits."
+        return "This run does not record the machine's limits, so the panel cannot say what its passes wait for."
     phases = "; ".join(
         f"{phase} waits most for {v.regime} ({v.shares[v.regime]:.0%} of its time{'' if v.clear else ', not clearly'})"
         for phase, v in verdicts.items()

@@ -38,7 +38,7 @@ def regimes(verdicts: dict[str, Verdict], about: str, kind: str = "measured") ->
     axis.set_xlim(0, widest * 100)
     patches = [Patch(label=part, **look) for part, look in _LOOKS.items()]
     axis.legend(handles=patches, frameon=False, fontsize=8, ncols=4, loc="lower right", bbox_to_anchor=(1, 1))
-    across = "per cent of the measured time; each part as it would take alone"
+    across = "per cent of the measured time that each part would take alone"
     opening = label(axis, "Where a pass spends its time", across, grid="x")
     words = [
         f"{name}, {time}: " + ", ".join(f"{part} {share:.0%}" for part, share in shares.items())

@@ -30,7 +30,7 @@ def timelines(run: Run) -> Drawn:
     phases = {"prefill: until the first token": PREFILL, "decode: one token a pass": DECODE}
     patches = [Patch(color=color, label=name) for name, color in phases.items()]
     axis.legend(handles=patches, frameon=False, fontsize=9, ncols=2, loc="lower right", bbox_to_anchor=(1, 1))
-    opening = label(axis, "Where a request spends its time", "seconds since the prompt was on the device", grid="x")
+    opening = label(axis, "Where a request spends its time", "seconds since the prompt reached the device", grid="x")
     parts = [f"{m.name} ({m.shape}): first token after {short(ttft)} s, all after {short(total)} s" for m, ttft, total in rows]
     return captioned(figure, f"{opening} {'; '.join(parts)}.", "measured", run.environment.label)
 
