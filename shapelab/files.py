@@ -90,7 +90,7 @@ def locked(path: str | Path, wait_s: float = 10.0) -> Iterator[None]:
 
 
 class Interrupts:
-    """The Ctrl-C of a `keep_from_interrupts` block. held: one came that has stopped nothing yet."""
+    """What happens to Ctrl-C in a `keep_from_interrupts` block. `held`: somebody pressed it, and it has stopped nothing yet."""
 
     def __init__(self):
         self.held = self._open = False

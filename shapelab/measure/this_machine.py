@@ -18,11 +18,7 @@ def environment(lab: Lab | None = None) -> LocalMachine:
     return LocalMachine(
         device=device_name(device),
         device_kind=device.type,
-        model=lab.name if lab else None,
-        weights=lab.weights if lab else None,
-        weight_dtype=lab.dtype_name if lab else None,
-        compute_dtype=lab.dtype_name if lab else None,
-        attention=getattr(lab.model.config, "_attn_implementation", None) if lab else None,
+        **(_of_lab(lab) if lab else {}),
         threads=torch.get_num_threads(),
         cpus_usable=cpus_usable(),
         compute_capability=_capability(device),
@@ -33,8 +29,14 @@ def environment(lab: Lab | None = None) -> LocalMachine:
         shapelab=__version__,
         system=f"{platform.system()} {platform.machine()}",
         measured_at=now(),
-        spec=lab.spec if lab else None,
     )
+
+
+def _of_lab(lab: Lab) -> dict:
+    return {
+        "model": lab.name, "weights": lab.weights, "weight_dtype": lab.dtype_name, "compute_dtype": lab.dtype_name,
+        "attention": getattr(lab.model.config, "_attn_implementation", None), "spec": lab.spec,
+    }  # fmt: skip
 
 
 def device_name(device: torch.device) -> str:

@@ -14,7 +14,7 @@ from shapelab.text import visible
 
 
 class Repeat(Strict):
-    """One measured run of a shape: its raw stamps (see metrics.Timeline) and what else was seen."""
+    """One measured run of a shape: its raw stamps (see Timeline) and what the machine's sensors read."""
 
     index: Count
     order: Count
@@ -113,15 +113,9 @@ class Measurement(_Shape):
 
 
 _SUMMARISED = (
-    metrics.ttft_s,
-    metrics.tpot_s,
-    metrics.decode_s,
-    metrics.total_s,
-    metrics.prefill_tokens_per_s,
-    metrics.decode_tokens_per_s,
-    metrics.prefill_share,
-    metrics.host_overhead_s,
-)
+    metrics.ttft_s, metrics.tpot_s, metrics.decode_s, metrics.total_s,
+    metrics.prefill_tokens_per_s, metrics.decode_tokens_per_s, metrics.prefill_share, metrics.host_overhead_s,
+)  # fmt: skip
 
 
 class Skipped(_Shape):

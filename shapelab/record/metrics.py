@@ -39,7 +39,7 @@ def itl_s(timeline: Timeline) -> list[float] | None:
     None where the host looked at the clock only at the ends of the phases.
     """
     if timeline.event_s is not None:
-        return [b - a for a, b in zip(timeline.event_s, timeline.event_s[1:], strict=False)]
+        return [b - a for a, b in itertools.pairwise(timeline.event_s)]
     stamps = timeline.host_ns[1:]
     if len(stamps) != timeline.shape.output_tokens:
         return None
