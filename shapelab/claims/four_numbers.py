@@ -93,7 +93,7 @@ def tpot_slope(evidence: Evidence) -> tuple[Estimate, tuple[Point, Point]]:
 
 
 def _marginal(evidence: Evidence, number: str, more: int) -> tuple[Estimate, tuple[Point, Point]]:
-    """Seconds that `more` tokens add to the total, and the two shapes that show it: nearest to that far apart."""
+    """Seconds that `more` tokens add to the total, and the two shapes whose distance is nearest to `more`."""
 
     def distance(pair: tuple[Point, Point]) -> int:
         return getattr(pair[1].shape, number) - getattr(pair[0].shape, number)

@@ -66,7 +66,7 @@ def commit(key: str, answer: Answer, question: str = "", unit: str = ""):
             raise ValueError
         entry = Prediction(answer=plain, at=now(), question=question, unit=unit)
     except (TypeError, ValueError):  # pydantic's ValidationError is a ValueError
-        raise BadArgument(f"A prediction is a text, a number or a list of points; {answer!r} is none.", "answer") from None
+        raise BadArgument(f"A prediction must be text, a number or a list of points, not {answer!r}.", "answer") from None
     with _changes() as predictions:
         if key in predictions and predictions[key].measured is not None:
             raise BadArgument(
@@ -107,7 +107,7 @@ def read() -> dict[str, Prediction]:
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValidationError) as error:
-        reason = f" ({error.strerror})" if isinstance(error, OSError) else ", or something else than predictions is in it"
+        reason = f" ({error.strerror})" if isinstance(error, OSError) else ", because it does not hold predictions"
         raise BadFile(
             f"Your predictions in {path} cannot be read{reason}. Rename or delete that file, or set SHAPELAB_PREDICTIONS to another."
         ) from None

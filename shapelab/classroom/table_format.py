@@ -36,7 +36,7 @@ class Table:
         headings = tuple(map(cell, self.headings))
         rows = tuple(tuple(map(cell, row)) for row in self.rows)
         if any(len(row) != len(headings) for row in rows):
-            raise ValueError(f"A row has another number of cells than there are headings ({len(headings)}).")
+            raise ValueError(f"Every row needs {len(headings)} cells, one for each heading.")
         numbers = self.numbers
         if numbers is None:
             numbers = {place for place, column in enumerate(zip(*rows, strict=True)) if _are_numbers(column)}

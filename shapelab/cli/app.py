@@ -18,7 +18,7 @@ from shapelab.cli.sweep import sweep
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
-    help="Measure what an LLM request costs on this machine, by its shape: input tokens, output tokens, context, batch.",
+    help="Measure how the shape of an LLM request (input tokens, output tokens, context, batch) sets its latency and cost on this machine.",
 )  # fmt: skip
 for command in (run, sweep, fit, predict, cost, claims, report, doctor, models):
     app.command(cls=Command)(command)

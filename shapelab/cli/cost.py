@@ -15,7 +15,9 @@ def cost(
     shape: Annotated[str, typer.Argument(help="A shape such as 1205x24 or 512+64x32@4, or a preset such as rag.")],
     prices: Annotated[str, typer.Option(help="A model of the public price list; `list` shows the names.")] = "",
     usd_per_hour: Annotated[float | None, typer.Option(min=0, help="What a machine costs an hour, with --run.")] = None,
-    run: Annotated[str, typer.Option(help="That machine: a run's file, a recorded run's name, or a fitted model.")] = "",
+    run: Annotated[
+        str, typer.Option(help="The machine paid by the hour: a run's file, a recorded run's name, or a fitted model.")
+    ] = "",
     utilisation: Annotated[float, typer.Option(help="Share of the paid hours in which the machine works, up to 1.")] = 1.0,
     json: options.Json = False,
 ):

@@ -44,7 +44,7 @@ def add_limits(run, lab, run_file: Path):
             run.add(measure_limits(lab), run_file)
     except (Exception, KeyboardInterrupt) as error:  # a model too unusual for a hollow twin, no memory, no patience
         reason = str(error) or type(error).__name__
-        notice(f"The limits of this machine were not measured ({reason}); C7 stays open.")
+        notice(f"shapelab could not measure this machine's limits ({reason}), so C7 stays undecided.")
 
 
 def as_json(run, run_file: Path) -> dict:

@@ -23,7 +23,9 @@ def run(
     ] = "chat,rag,creative",
     repeats: Annotated[int, typer.Option(min=1, max=1000, help="How often each shape is measured.")] = 3,
     seed: options.Seed = 0,
-    limits: Annotated[bool, typer.Option(help="Measure what the machine does at best as well (C7 needs it).")] = True,
+    limits: Annotated[
+        bool, typer.Option(help="Also measure the fastest this machine can read memory and multiply (C7 needs it).")
+    ] = True,
     out: Annotated[Path, options.path_option(help="Folder for the run and the picture.")] = options.RUNS_FOLDER,
     json: options.Json = False,
 ):
@@ -53,7 +55,7 @@ def run(
             add_limits(result, lab, run_file)
     except KeyboardInterrupt:
         if run_file is None:
-            raise KeyboardInterrupt("Stopped before every shape was measured once; nothing was kept.") from None
+            raise KeyboardInterrupt("Stopped before every shape had run once, so there is nothing to save.") from None
         raise KeyboardInterrupt(f"Stopped. What was measured is in {run_file}.") from None
 
     findings = registry.findings(result, (*registry.THREE_SHAPES, "C7"))

@@ -9,7 +9,7 @@ from shapelab.request.shape import RequestShape, real
 
 @dataclass(frozen=True)
 class MachineCost:
-    """USD of one request among a batch of equal ones, split where the machine's time is split: prefill and decode.
+    """USD of one request in a batch of equal ones, split as the machine's time is split: prefill and decode.
 
     usd_per_million_output_tokens  of the tokens that decode steps write, N - 1 for each request; None at N = 1
     output_to_input_ratio          how many input tokens' machine time an output token takes: TPOT x S / TTFT. No price enters

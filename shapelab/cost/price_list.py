@@ -172,7 +172,7 @@ def usd_per_million(price: Price, prompt_tokens: int) -> tuple[float, float, flo
 def output_to_input_ratio(price: Price) -> float:
     """How many input tokens an output token costs, at the base price."""
     if not price.usd_per_million_input_tokens:
-        raise BadArgument(f"{price.name} takes nothing for input tokens, so there is no ratio.", "price")
+        raise BadArgument(f"Input tokens of {price.name} are free, so there is no ratio.", "price")
     return price.usd_per_million_output_tokens / price.usd_per_million_input_tokens
 
 

@@ -78,7 +78,7 @@ def _measured_or_skipped(lab, shape, settings, clock, watch) -> Measurement | Sk
 
 
 def _start_or_resume(new: Run, path: Path) -> Run:
-    """The new run, or the one in the file where it was measured in the same way."""
+    """The run in the file, or a new one. Raises OtherSettings where its environment or settings differ."""
     if path.exists() and path.stat().st_size:
         old = Run.load(path, unfinished=True)
         changed = _changed(old.environment.model_dump(), new.environment.model_dump())

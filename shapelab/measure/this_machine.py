@@ -1,4 +1,4 @@
-"""Where a measurement was made: machine, versions, threads, and what the GPU was doing."""
+"""Asks this machine what a record must say about it: hardware, versions, threads, and the GPU's sensors."""
 
 import platform
 from importlib.metadata import PackageNotFoundError, version

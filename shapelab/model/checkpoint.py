@@ -37,7 +37,7 @@ def read_weights(source: str, dtype: torch.dtype):
     options = {} if _is_gguf(user_path(source)) else {"use_safetensors": True}
     model, report = _from_pretrained(AutoModelForCausalLM, source, "weights", dtype=dtype, output_loading_info=True, **options)
     if missing := sorted(report["missing_keys"]):
-        raise CannotLoad(f"The weights of {source} are not whole: {len(missing)} are missing, such as {missing[0]}.")
+        raise CannotLoad(f"The weights of {source} are incomplete: {len(missing)} tensors are missing, such as {missing[0]}.")
     return model
 
 

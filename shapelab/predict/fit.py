@@ -49,7 +49,7 @@ class Pieces(BaseModel):
 
 
 class PrefillTerms(BaseModel):
-    """Seconds of a prefill. Terms the points could not show are 0."""
+    """Seconds of a prefill. A term is 0 when no measured point could reveal it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     fixed_s: NotNegative  # a pass, however few tokens it reads

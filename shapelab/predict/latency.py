@@ -243,14 +243,14 @@ def _apart(measured: float, predicted: float) -> float:
 def _quantile(errors: list[float]) -> float:
     if len(errors) < 3:
         raise NotEnoughMeasured(
-            "Too few shapes lie between others, so nobody can tell how well the fit predicts. Measure more shapes between the "
+            "Too few shapes lie between others to test how well the fit predicts. Measure more shapes between the "
             "smallest and the largest: `shapelab sweep --plan quick --out FILE`."
         )
     return min(_ERROR_LIMIT, sorted(errors)[min(len(errors), math.ceil(CONFIDENCE * (len(errors) + 1))) - 1])
 
 
 def _extent(shape: RequestShape) -> dict[str, float]:
-    """What a prediction rests on, and the points must have reached."""
+    """The quantities of a shape that must lie inside the measured ranges."""
     context = shape.total_tokens
     return {
         "batch size": shape.batch_size,

@@ -1,4 +1,4 @@
-"""Where a measurement was made: on this machine, or on a server elsewhere. And what a GPU was doing meanwhile."""
+"""What a record says about where it was measured: this machine, or a server elsewhere, and the GPU's sensors."""
 
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit

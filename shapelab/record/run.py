@@ -30,7 +30,7 @@ Entry = Measurement | Request | Skipped | Limits
 
 
 class Settings(Strict):
-    """What a run was asked for besides its shapes. A sweep goes on only with the same."""
+    """The repeats and the seed of a run. A sweep continues a file only with the same settings."""
 
     repeats: Annotated[Count, Field(ge=1)]
     seed: Annotated[int, Field(ge=0, lt=2**63)]
@@ -154,7 +154,7 @@ class Run:
                 ) from error
 
     def _take(self, entry: Entry):
-        """A shape that was skipped and tried again leaves its last outcome only."""
+        """If a sweep skips a shape and tries it again, the run keeps only the last outcome."""
         if isinstance(entry, Limits):
             self.limits = entry
         elif isinstance(entry, Request):

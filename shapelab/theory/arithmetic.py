@@ -19,7 +19,8 @@ def bytes_per_number(dtype: str | float) -> float:
     size = BYTES_PER_NUMBER.get(dtype) if isinstance(dtype, str) else dtype
     if isinstance(size, bool) or not isinstance(size, Real) or not 0 < size <= 16:
         raise BadArgument(
-            f"dtype {dtype!r} is no size of a number. Use one of {', '.join(BYTES_PER_NUMBER)}, or bytes such as 0.5.", "dtype"
+            f"dtype {dtype!r} does not name a number format. Use one of {', '.join(BYTES_PER_NUMBER)}, or bytes such as 0.5.",
+            "dtype",
         )
     return size
 
@@ -112,7 +113,7 @@ def activation_bytes(spec: ModelSpec, tokens: int, batch_size: int = 1, dtype: s
     """An estimate of what one layer of a pass holds at once, besides weights and cache; other layers reuse it.
 
     For each token: hidden states (about 6 h numbers), queries, keys and values, the MLP's two intermediates and their
-    product (3 f, those of every expert that it chooses); and the logits of the last position. For an allocator's waste add 30 % (see measure.experiment).
+    product (3 f, those of every expert that it chooses); and the logits of the last position. Add 30 % for what the allocator wastes (see model.memory).
     """
     numbers = 6 * spec.hidden_size + (spec.num_attention_heads + 2 * spec.num_key_value_heads) * spec.head_dim
     width = (

@@ -1,4 +1,4 @@
-"""How the families of decoder-only models differ from Llama, as data: what one more row counts, no code must know.
+"""How the families of decoder-only models differ from Llama, as data: a new family needs a new row and no new code.
 
 Each row was read from transformers' modelling file of that family; tests count toy models of all of them number by number.
 """
@@ -21,7 +21,7 @@ class Family:
     more_norms    norms outside the layers, the final one included
     learned       numbers of a layer that are none of these
     positions     learned positions beyond max_position_embeddings; None: no position is stored (rotary, ALiBi)
-    own_head_dim  whether an explicit head_dim is heeded
+    own_head_dim  whether the family uses an explicit head_dim
     one_kv_head_if  the field under which all query heads share one key and value head
     kv_heads      the field of how many heads have keys and values; "": each query head has its own
     experts       the field of an expert's width, where layers hold experts; shared: that of the MLP which every token uses

@@ -45,7 +45,7 @@ class GPU:
                 "dtype int4 is how weights are stored; name the one they are computed in, such as float16.", "dtype"
             )
         if dtype not in _PEAKS:
-            raise BadArgument(f"dtype {dtype!r} computes nothing. Use one of {', '.join(self.flops_per_s)}.", "dtype")
+            raise BadArgument(f"No GPU here computes in dtype {dtype!r}. Use one of {', '.join(self.flops_per_s)}.", "dtype")
         if dtype not in self.flops_per_s:
             raise BadArgument(
                 f"{self.full_name} (compute capability {self.compute_capability}) has no native {dtype}: its tensor cores "
@@ -65,7 +65,7 @@ def known_gpus() -> dict[str, GPU]:
                 gpu = _gpu(row)
             except (KeyError, TypeError, ValueError) as error:
                 line = reader.line_num
-                raise BadFile(f"gpus.csv, line {line}: {row.get('name')!r} lacks or garbles {error}.", line) from None
+                raise BadFile(f"gpus.csv, line {line}: the row of {row.get('name')!r} has no readable {error}.", line) from None
             if gpu.name in gpus:
                 raise BadFile(f"gpus.csv, line {reader.line_num}: {gpu.name} is there twice.", reader.line_num)
             gpus[gpu.name] = gpu

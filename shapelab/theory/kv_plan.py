@@ -52,7 +52,8 @@ def plan_kv(
     longest = spec.max_position_embeddings if longest_tokens is None else whole("longest_tokens", longest_tokens, 1)
     if longest < tokens:
         raise BadArgument(
-            f"longest_tokens is {longest:,} and the shape {shape} alone leaves {tokens:,} tokens in the cache.", "longest_tokens"
+            f"longest_tokens must be at least {tokens:,}, what the shape {shape} leaves in the cache, not {longest:,}.",
+            "longest_tokens",
         )
     weights = arithmetic.weight_bytes(spec, dtype)
     tokens_a_pass = shape.prompt_tokens if prefill_tokens is None else whole("prefill_tokens", prefill_tokens, 1)

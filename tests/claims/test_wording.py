@@ -16,7 +16,7 @@ ONCE = {name: times[:1] for name, times in LIKE_A_TALK.items()}
     [
         ("C1", make_run({}), "This run has no chat shape (60x80). `shapelab run` measures it."),
         ("C3", make_run(LIKE_A_TALK, rag=RequestShape(800, 24)), "The rag of this run is 800x24; the claim is about 1205x24."),
-        ("C3", make_run({"rag": [(0.0, 0.1)]}), "A shape with one output token, or a clock that stood still, cannot decide it."),
+        ("C3", make_run({"rag": [(0.0, 0.1)]}), "This claim needs at least two output tokens and a clock that advanced between them."),
         ("C4", make_run(ONCE), "One repeat shows no spread, so it decides nothing: measure each shape 3 times or more."),
         (
             "C5",

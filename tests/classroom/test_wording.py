@@ -44,7 +44,7 @@ def refused() -> str:
 SAYS = [
     (lambda: exercises.check_tpot(...), "Your turn: Replace ... with your answer and run the cell again."),
     (lambda: exercises.check_tpot("20 ms"), "'20 ms' is text. Write the number without quotes and without a unit."),
-    (lambda: exercises.check_tpot([1]), "Answer with a number. [1] is none."),
+    (lambda: exercises.check_tpot([1]), "Answer with a number, not [1]."),
     (lambda: exercises.check_tpot(20), "Your number is 1,000 times too large: the exercise asks for seconds per token."),
     (lambda: exercises.check_passes(0.024), "Your number is 1,000 times too small: check the units."),
     (lambda: exercises.check_tpot(50), "Your fraction is upside down: the exercise asks for seconds per token."),
@@ -96,7 +96,7 @@ PANELS_SAY = [  # of views and tables the words, of errors the sentence
     (lambda: batch_view(machine("T4", "llama-3-8b"), 64, 64), "A request of 64x64 does not fit in memory beside the weights (llama-3-8b, "),
     (lambda: kv_view("tinyllama", "T4", 2048, 1), "The model has a context of 2,048 tokens, and this request needs 2,049."),
     (lambda: cost_view("gpt-4.1", MODEL, 1, 64, 32), "10,000 requests a day of 64 + 32 tokens: "),
-    (lambda: cost_view("gpt-4.1", MODEL, 1, 64, 32, 1.0), "cached_share is from 0 to below 1, not 1.0: the last token of a prompt is always read."),
+    (lambda: cost_view("gpt-4.1", MODEL, 1, 64, 32, 1.0), "cached_share must be at least 0 and below 1, not 1.0: the model always reads the last token of a prompt."),
     (lambda: report([]), "There is nothing to report yet. `shapelab run` measures three shapes."),
     (lambda: tables.shapes_table(RUN), "One repeat. TTFT: time to first token."),
     (lambda: tables.shapes_table(make_run({})), "Nothing was measured."),

@@ -23,7 +23,7 @@ HEADER = ",".join(Price.__dataclass_fields__)
         ),
         (lambda: billed_usd(PLAIN, 10, 1, 11), r"cached_prompt_tokens \(11\) cannot be more than prompt_tokens \(10\)"),
         (lambda: billed_usd(PLAIN, -1, 1), "prompt_tokens must be a whole number of at least 0"),
-        (lambda: output_to_input_ratio(replace(PLAIN, usd_per_million_input_tokens=0)), "plain takes nothing for input tokens"),
+        (lambda: output_to_input_ratio(replace(PLAIN, usd_per_million_input_tokens=0)), "Input tokens of plain are free"),
         (lambda: median_output_to_input_ratio({}), "prices must hold one price or more"),
         (lambda: machine_cost(MODEL, RAG, -1), "usd_per_hour must be a number of at least 0, not -1"),
         (lambda: machine_cost(MODEL, RAG, 1, 1.1), "utilisation is a share of the hours, above 0 and up to 1, not 1.1"),

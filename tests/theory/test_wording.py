@@ -19,7 +19,7 @@ SAYS = [
     (lambda: ModelSpec.from_config({"model_type": "falcon", "new_decoder_architecture": True}), "a falcon model whose new_decoder_architecture is True"),
     (lambda: ModelSpec.from_config({"model_type": "llama"}), "num_hidden_layers is None; a positive whole number is needed"),
     (lambda: ModelSpec.from_config("nobody/nothing"), "'nobody/nothing' is neither a config.json.*tinyllama.*hub.spec_of"),
-    (lambda: bytes_per_number("fp33"), "'fp33' is no size of a number. Use one of .*bfloat16"),
+    (lambda: bytes_per_number("fp33"), "'fp33' does not name a number format. Use one of .*bfloat16"),
     (lambda: decode_flops(LLAMA3, 0), "context_tokens must be a number of at least 1, not 0"),
     (lambda: gpu("H100"), "No GPU is called 'H100' here. Known are T4, L4, .*B200"),
     (lambda: gpu("T4").device("bfloat16"), r"compute capability 7\.5\) has no native bfloat16.* Use float16"),

@@ -141,7 +141,7 @@ def read_number(answer) -> float | Feedback:
     if isinstance(answer, str):
         return Feedback(False, f"{short_repr(answer)} is text. Write the number without quotes and without a unit.", "text")
     if isinstance(answer, bool) or not isinstance(answer, Real | Decimal):
-        return Feedback(False, f"Answer with a number. {short_repr(answer)} is none.", "no_number")
+        return Feedback(False, f"Answer with a number, not {short_repr(answer)}.", "no_number")
     try:
         number = float(answer)
     except (OverflowError, ValueError):

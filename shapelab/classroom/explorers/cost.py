@@ -45,7 +45,7 @@ def cost_rows(listed: Price, machine: Machine, usd_per_hour: float, usage: Usage
     """The usage as it is, then with each change made; four times the batch only where the memory holds it and the machine knows it."""
     if not 0 <= usage.cached_share < 1:
         raise BadArgument(
-            f"cached_share is from 0 to below 1, not {usage.cached_share}: the last token of a prompt is always read.",
+            f"cached_share must be at least 0 and below 1, not {usage.cached_share}: the model always reads the last token of a prompt.",
             "cached_share",
         )
     whole = RequestShape(usage.input_tokens, usage.output_tokens, usage.batch_size)

@@ -106,7 +106,7 @@ def in_words(points: Sequence[tuple[float, float]]) -> str:
 
 
 def ratio(one: float, other: float) -> str:
-    """How many times as large one is as the other, for a title; infinitely many times where a coarse clock saw no time pass."""
+    """one / other, written for a title; infinite when a coarse clock measured 0."""
     return short(one / other) if other else "∞"
 
 
