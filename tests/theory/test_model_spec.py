@@ -166,10 +166,15 @@ def test_a_file_that_is_no_config(tmp_path, text):
         ModelSpec.from_config(tmp_path / "config.json")
 
 
-@pytest.mark.parametrize("name", ["nobody/nothing", "x" * 300, "a\0b", "", "no/such/folder"])
+@pytest.mark.parametrize("name", ["nobody/nothing", "x" * 300, "", "no/such/folder"])
 def test_a_name_that_leads_nowhere_and_no_network_is_asked(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("socket.socket", lambda *_, **__: pytest.fail("the network was asked"))
     with pytest.raises(UnknownName) as caught:
         ModelSpec.from_config(name)
     assert caught.value.argument == "source"
+
+
+def test_a_name_that_no_path_can_have():
+    with pytest.raises(BadArgument):
+        ModelSpec.from_config("a\0b")
