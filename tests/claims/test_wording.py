@@ -16,14 +16,22 @@ ONCE = {name: times[:1] for name, times in LIKE_A_TALK.items()}
     [
         ("C1", make_run({}), "This run has no chat shape (60x80). `shapelab run` measures it."),
         ("C3", make_run(LIKE_A_TALK, rag=RequestShape(800, 24)), "The rag of this run is 800x24; the claim is about 1205x24."),
-        ("C3", make_run({"rag": [(0.0, 0.1)]}), "This claim needs at least two output tokens and a clock that advanced between them."),
+        (
+            "C3",
+            make_run({"rag": [(0.0, 0.1)]}),
+            "This claim needs at least two output tokens and a clock that advanced between them.",
+        ),
         ("C4", make_run(ONCE), "One repeat shows no spread, so it decides nothing: measure each shape 3 times or more."),
         (
             "C5",
             make_run(LIKE_A_TALK),
             "no two shapes that differ in input tokens only, by 250 or more. `shapelab sweep --plan full",
         ),
-        ("C7", make_run(LIKE_A_TALK), "This run does not record the machine's limits or the model's architecture. `shapelab run`"),
+        (
+            "C7",
+            make_run(LIKE_A_TALK),
+            "This run does not record the machine's limits or the model's architecture. `shapelab run`",
+        ),
         ("C8", make_run(LIKE_A_TALK), "This run has no two shapes that differ in input tokens only."),
         ("C9", make_run(LIKE_A_TALK), "This run has no two shapes that differ in their context only."),
         ("C11", make_run(LIKE_A_TALK), "`shapelab run --shapes 1088x8,1024+64x8` measures it"),
