@@ -2,12 +2,10 @@
 
 import torch
 from transformers import DynamicCache, StaticCache
-from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
+from transformers.cache_utils import DynamicLayer
 
-from shapelab.errors import BadArgument, DoesNotFit, UnsupportedModel
+from shapelab.errors import BadArgument, DoesNotFit
 from shapelab.theory.model_spec import ModelSpec
-
-_KNOWN_LAYERS = {"full_attention", "sliding_attention", "chunked_attention"}
 
 
 class PreallocatedLayer(DynamicLayer):
@@ -107,27 +105,3 @@ def _states(layer) -> list[torch.Tensor]:
     for name in ("conv_states", "recurrent_states"):
         states += own.get(name, {}).values()
     return [state for state in states if state is not None]
-
-
-def refuse_unknown_cache(model_or_config):
-    """Raises UnsupportedModel where a layer does not hold keys and values of its own for every token.
-
-    A convolution or a linear attention keeps a state of fixed size, and layers may share one layer's keys. Such a cache does
-    not grow by the same bytes a token in every layer, so the course's formula would miscount it. Reads the config alone.
-    """
-    config = getattr(model_or_config, "config", model_or_config)
-    text = config.get_text_config(decoder=True)
-    named = set(getattr(text, "layer_types", None) or getattr(text, "layers_block_type", None) or ())
-    odd = named - _KNOWN_LAYERS
-    if getattr(text, "num_kv_shared_layers", None):
-        odd.add("keys shared between layers")
-    if not getattr(text, "num_attention_heads", None):
-        odd.add("no attention")
-    if not odd:  # transformers 5.x knows more than the config says
-        kinds = {type(layer) for layer in DynamicCache(config=config).layers}
-        odd = {kind.__name__ for kind in kinds - {DynamicLayer, DynamicSlidingWindowLayer}}
-    if odd:
-        raise UnsupportedModel(
-            f"{config.model_type} does not hold keys and values in every layer ({', '.join(sorted(odd))}), so the course cannot count "
-            "its KV cache. Choose a model with attention in every layer, such as Llama, Qwen2, Mistral or Gemma."
-        )

@@ -8,8 +8,9 @@ from transformers import AutoConfig, AutoModelForCausalLM, DynamicCache, StaticC
 
 from shapelab.errors import BadArgument, DoesNotFit, UnsupportedModel
 from shapelab.model.forward import forward
-from shapelab.model.kv_cache import PreallocatedLayer, held_bytes, new_cache, refuse_unknown_cache
-from tests.toys import CONFIGS, random_ids, toy_model
+from shapelab.model.kv_cache import PreallocatedLayer, held_bytes, new_cache
+from shapelab.theory.model_spec import ModelSpec
+from tests.toys import random_ids, toy_model
 
 FAMILIES = ("llama", "gpt2", "gemma2")
 PROMPT, REJECTED, MORE = random_ids(2, 9), random_ids(2, 3, seed=1), random_ids(2, 2, seed=2)
@@ -228,13 +229,6 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize("case", UNKNOWN)
-def test_a_cache_that_is_not_keys_and_values_of_each_layer_is_refused(case):
+def test_a_cache_that_is_not_keys_and_values_of_each_layer_is_refused_by_its_config(case):
     with pytest.raises(UnsupportedModel):
-        refuse_unknown_cache(AutoConfig.for_model(**UNKNOWN[case]))
-
-
-@pytest.mark.parametrize("family", CONFIGS)
-def test_the_course_s_families_are_known(family):
-    model = toy_model(family)
-    refuse_unknown_cache(model)
-    refuse_unknown_cache(model.config)
+        ModelSpec.from_config(AutoConfig.for_model(**UNKNOWN[case]))
