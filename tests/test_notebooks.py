@@ -12,21 +12,6 @@ from tests.notebooks import FOLDER, NOTEBOOKS, code_cells, every_notebook, exerc
 
 MARKER = "# NBVAL_CHECK_OUTPUT"
 
-# The answers are checked here, not the timings: two repeats (one has no interval) and no warm-up are enough. nbval runs the
-# notebooks as they are.
-MEASURE_TWICE = """
-import functools
-from shapelab.measure import experiment
-
-experiment.warm_up = lambda *_: None
-from shapelab.measure import sweep as sweeps
-
-experiment.measure_shapes = functools.wraps(experiment.measure_shapes)(
-    lambda lab, shapes, _whole=experiment.measure_shapes, **named: _whole(lab, shapes, **{**named, "repeats": 2}))
-sweeps.sweep = functools.wraps(sweeps.sweep)(
-    lambda lab, shapes, out, _whole=sweeps.sweep, **named: _whole(lab, shapes, out, **{**named, "repeats": 2}))
-"""
-
 
 def prose(notebook):
     return "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
