@@ -35,7 +35,7 @@ def test_help_imports_nothing_heavy():
         [sys.executable, "-c", f"{script}\nfrom shapelab.cli.app import app; app()"], capture_output=True, text=True, check=True
     )
     heavy = {"torch", "transformers", "numpy", "pandas", "scipy", "matplotlib", "pydantic"}
-    assert "Measure what an LLM request costs" in done.stdout and not heavy & set(done.stdout.split())
+    assert "Measure how the shape of an LLM request" in done.stdout and not heavy & set(done.stdout.split())
 
 
 def test_the_package_runs_as_a_module():
