@@ -31,7 +31,7 @@ def test_memory_is_counted_over_the_whole_tree(code):
 
 def test_past_the_cap_all_of_them_are_killed():
     peak, exit_code = watch(0.15, CHILD, 250, 61.25)
-    assert exit_code == 137 and peak > 0.15
+    assert exit_code == 137 and peak >= 0.15  # printed with two digits
     assert not [p for p in psutil.process_iter(["cmdline"]) if "61.25" in (p.info["cmdline"] or [])]
 
 
