@@ -14,7 +14,7 @@ import pytest
 from nbclient import NotebookClient
 
 from tests.environments import clone_environment, run
-from tests.notebooks import MEASURE_TWICE, code_cells, every_notebook, exercises_of, read, solved
+from tests.notebooks import MEASURE_ONCE, code_cells, every_notebook, exercises_of, read, solved
 
 pytestmark = pytest.mark.slow
 
@@ -61,8 +61,8 @@ def test_every_notebook_installs_what_is_missing_runs_and_can_be_solved(path, co
         notebook.cells[number].source = solved(notebook.cells[number].source, solution)
         places.append(number)
     first = code_cells(notebook)[0]
-    first.source = first.source.replace("\ngreet()", f"\n{MEASURE_TWICE}\ngreet()")
-    assert MEASURE_TWICE in first.source
+    first.source = first.source.replace("\ngreet()", f"\n{MEASURE_ONCE}\ngreet()")
+    assert MEASURE_ONCE in first.source
     nbformat.write(notebook, folder / path.name)
     NotebookClient(notebook, timeout=900, kernel_name="colab", resources={"metadata": {"path": str(folder)}}).execute()
 
