@@ -14,7 +14,6 @@ from shapelab.theory import roofline
 from shapelab.theory.arithmetic import kv_bytes_per_token
 
 Quantity = Literal["ttft_s", "tpot_s", "total_s"]
-ONE_REPEAT = "one repeat"
 
 
 @dataclass(frozen=True)
@@ -57,8 +56,8 @@ class Estimate:
 def estimate(values: Iterable[float | None]) -> Estimate | None:
     """The median of repeats with its interval. None where no repeat has a value."""
     samples = tuple(value for value in values if value is not None)
-    if len(samples) < 2:
-        return Estimate(samples[0], None, ONE_REPEAT, samples) if samples else None
+    if not samples:
+        return None
     return Estimate(metrics.median(samples), metrics.interval(samples), metrics.interval_kind(len(samples)), samples)
 
 
@@ -78,8 +77,8 @@ def _combined(f: Callable[[float, float], float], a: Estimate, b: Estimate) -> E
     """f rises with its first number and falls with its second. By bootstrap where both have repeats enough, else end against end."""
     kind = a.kind if a.kind == b.kind else "range"
     if a.interval is None or b.interval is None:
-        return Estimate(f(a.value, b.value), None, ONE_REPEAT)
-    if kind == metrics.interval_kind(10**9) and a.samples and b.samples:
+        return Estimate(f(a.value, b.value), None, metrics.ONE_REPEAT)
+    if kind == metrics.BOOTSTRAP and a.samples and b.samples:
         ends = metrics.bootstrap_interval([a.samples, b.samples], lambda x, y: f(metrics.median(x), metrics.median(y)))
     else:
         ends = f(a.interval[0], b.interval[1]), f(a.interval[1], b.interval[0])

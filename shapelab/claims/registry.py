@@ -11,7 +11,6 @@ from shapelab.claims.evidence import Evidence
 from shapelab.claims.finding import Decision, Finding
 from shapelab.errors import NotEnoughMeasured, ShapelabError
 from shapelab.predict.machine import Machine
-from shapelab.record import metrics
 from shapelab.record.measurement import Measurement
 from shapelab.record.recorded import reported
 from shapelab.record.run import Run
@@ -123,6 +122,10 @@ def _decide(claim: Claim, evidence: Evidence) -> Decision:
     if claim.needs:
         needed = [_preset(claim, evidence.run, name) for name in claim.needs]
         evidence = replace(evidence, run=replace(evidence.run, measurements=needed))
+        quantities = ("ttft_s",) if claim.by_input else ("ttft_s", "tpot_s")
+        times = [evidence[name].estimate(quantity) for name in claim.needs for quantity in quantities]
+        if not all(time and time.positive for time in times):
+            raise NotEnoughMeasured("This claim needs at least two output tokens and a clock that advanced between them.")
     decision = claim.decide(evidence)
     if not evidence.drifted:
         return decision
@@ -143,9 +146,6 @@ def _preset(claim: Claim, run: Run, name: str) -> Measurement:
         raise NotEnoughMeasured(f"The {name} of this run is {run[name].shape}; the claim is about {preset}.")
     if chosen is None:
         raise NotEnoughMeasured(f"This run has no {name} shape ({preset}).")
-    times = chosen.values(metrics.ttft_s) + ([] if claim.by_input else chosen.values(metrics.tpot_s))
-    if not all(times):
-        raise NotEnoughMeasured("This claim needs at least two output tokens and a clock that advanced between them.")
     return chosen.model_copy(update={"name": name})
 
 

@@ -111,13 +111,14 @@ def interval(values: Sequence[float | None], confidence: float = 0.9) -> tuple[f
 
 
 _ENOUGH_FOR_BOOTSTRAP = 6
+ONE_REPEAT, BOOTSTRAP = "one repeat", "bootstrap 90 %"
 
 
 def interval_kind(repeats: int) -> str:
     """What `interval` returns for so many repeats, as it is labelled in tables."""
     if repeats < 2:
-        return "one repeat"
-    return "range" if repeats < _ENOUGH_FOR_BOOTSTRAP else "bootstrap 90 %"
+        return ONE_REPEAT
+    return "range" if repeats < _ENOUGH_FOR_BOOTSTRAP else BOOTSTRAP
 
 
 def bootstrap_interval(samples, statistic, confidence: float = 0.9) -> tuple[float, float]:

@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from shapelab.claims.registry import CLAIMS, all_findings, as_records, findings
+from shapelab.claims.registry import CLAIMS, THREE_SHAPES, all_findings, as_records, findings
 from shapelab.classroom.tables import claims_table
 from shapelab.predict.latency import LatencyModel
+from shapelab.predict.machine import Prediction
 from shapelab.predict.roofline_machine import RooflineMachine
 from shapelab.record.recorded import recorded, reported
 from shapelab.record.run import Run
@@ -147,3 +148,20 @@ def test_a_shape_decides_under_any_name():
     named = make_run(LIKE_A_TALK)
     numbers = Run(HERE, [m.model_copy(update={"name": str(m.shape)}) for m in named.measurements])
     assert findings(numbers) == findings(named)
+
+
+class StandsStill:
+    """A machine that predicts no time at all."""
+
+    spec = dtype = None
+
+    def predict(self, shape):
+        return Prediction(shape, 0.0, 0.0, 0.0, (0.0, 0.0), (0.0, 0.0), (0.0, 0.0))
+
+    def verdicts(self, shape):
+        return {}
+
+
+def test_a_prediction_of_no_time_decides_nothing_and_divides_by_nothing():
+    predicted = {f.id: f.predicted for f in findings(make_run(LIKE_A_TALK), THREE_SHAPES, StandsStill())}
+    assert predicted == dict.fromkeys(THREE_SHAPES, "-")
