@@ -13,7 +13,7 @@ from shapelab.errors import CannotWrite, OtherSettings, ShapelabError
 from shapelab.text import visible
 
 # The library's name of an argument, and the commands' names of it, where the two differ.
-_CALLED = (("name", "model"), ("name", "prices"), ("path", "out"))
+_CALLED = (("name", "model"), ("name", "prices"), ("path", "out"), ("text", "shapes"), ("text", "shape"))
 
 
 class Command(TyperCommand):

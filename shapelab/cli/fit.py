@@ -7,7 +7,7 @@ import typer
 
 from shapelab.cli import options
 from shapelab.cli.output import print_json, print_table, say
-from shapelab.cli.sources import run_of
+from shapelab.cli.sources import fitted
 from shapelab.errors import BadArgument
 
 
@@ -18,11 +18,10 @@ def fit(
 ):
     """Fit a latency model to a run: a price list of the machine, and TTFT, TPOT and total of any shape."""
     from shapelab.classroom.tables import terms_table
-    from shapelab.predict.latency import LatencyModel
 
     if out.suffix != ".json":
         raise BadArgument(f"A latency model's file ends in .json; {out.name} does not.", "out")
-    model = LatencyModel.fit(run_of(run))
+    model = fitted(run)
     model.save(out)
     if json:
         print_json({"model_file": str(out), **model.model_dump()})

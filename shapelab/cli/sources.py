@@ -32,12 +32,20 @@ def runs_of(sources: list[str] | None) -> list:
     return runs
 
 
+def fitted(source: str):
+    """A latency model fitted to a run. It says whether the run was measured by a user or travels with the course."""
+    from shapelab.predict.latency import LatencyModel
+    from shapelab.record.recorded import recorded_runs
+
+    return LatencyModel.fit(run_of(source), "recorded" if source in recorded_runs() else "measured")
+
+
 def model_of(source: str):
     """A latency model: from its own file (.json), or fitted to a run."""
     from shapelab.predict.latency import LatencyModel
 
     if not source.endswith(".json"):
-        return LatencyModel.fit(run_of(source))
+        return fitted(source)
     _refuse_missing(source, f"`shapelab fit RUN --out {source}` writes a latency model.")
     return LatencyModel.load(user_path(source))
 

@@ -40,7 +40,7 @@ def test_help_imports_nothing_heavy():
 
 def test_the_package_runs_as_a_module():
     done = subprocess.run([sys.executable, "-m", "shapelab.cli", "cost", "5y5"], capture_output=True, text=True)
-    assert done.returncode == 1 and done.stdout == "" and done.stderr.startswith("shapelab: '5y5' is not a shape")
+    assert done.returncode == 1 and done.stdout == "" and done.stderr.startswith("shapelab: SHAPE: '5y5' is not a shape")
 
 
 MISSING = [

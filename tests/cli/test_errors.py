@@ -124,3 +124,8 @@ def test_a_terminal_without_the_letters_of_a_name(encoding, tmp_path):
     command = [sys.executable, "-m", "shapelab.cli", "claims", "naïve-☃.jsonl"]
     done = subprocess.run(command, capture_output=True, cwd=tmp_path, env={**os.environ, "PYTHONIOENCODING": encoding})
     assert done.returncode == 1 and b"\\u2603.jsonl" in done.stderr and b"Traceback" not in done.stderr
+
+
+def test_a_shape_that_is_none_names_its_option():
+    assert "--shapes: '12' is not a shape" in shapelab("run", "--shapes", "12").stderr
+    assert "SHAPES: '12x' is not a shape" in shapelab("predict", "xeon-2cpu-smollm2-135m-float32", "12x").stderr

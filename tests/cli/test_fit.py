@@ -1,3 +1,5 @@
+from shapelab.predict.latency import LatencyModel
+from shapelab.record.recorded import recorded, recorded_runs
 from tests.cli.command import parsed, sentence, shapelab
 
 
@@ -21,3 +23,11 @@ def test_a_link_is_written_through(plan_file, tmp_path):
     (tmp_path / "link.json").symlink_to(tmp_path / "m.json")
     assert shapelab("fit", plan_file, "-o", tmp_path / "link.json").exit_code == 0
     assert (tmp_path / "link.json").is_symlink() and (tmp_path / "m.json").is_file()
+
+
+def test_a_recorded_machine_is_not_passed_off_as_measured(tmp_path):
+    name = recorded_runs()[0]
+    run_file = recorded(name).save(tmp_path / "mine.jsonl")
+    for source, kind in ((name, "recorded"), (str(run_file), "measured")):
+        assert parsed(shapelab("fit", source, "--out", str(tmp_path / "m.json"), "--json").stdout)["kind"] == kind
+        assert LatencyModel.load(tmp_path / "m.json").kind == kind
