@@ -2,6 +2,8 @@
 
 import re
 
+VERBATIM = "tex2jax_ignore mathjax_ignore"  # HTML classes: Jupyter must not set what stands between two dollar signs as a formula
+
 _UNSHOWABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")  # control, direction, half a character
 
 

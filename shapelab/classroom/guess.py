@@ -12,9 +12,10 @@ import ipywidgets as widgets
 from shapelab.classroom import figures, guess_file
 from shapelab.classroom.figures.drawn import in_words
 from shapelab.classroom.guess_file import CLOSE, Answer, Points, Prediction, commit, committed, factor, forget
-from shapelab.classroom.html import VERBATIM, Card, escape, live_or_still, short
+from shapelab.classroom.html import Card, escape, live_or_still, short
 from shapelab.classroom.table_format import Table
 from shapelab.errors import BadFile, ShapelabError
+from shapelab.text import VERBATIM
 
 __all__ = [
     "choose", "commit", "committed", "forget", "journey", "number", "reveal", "reveal_curve", "reveal_number", "sketch",

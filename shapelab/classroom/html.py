@@ -3,9 +3,7 @@
 import html
 from dataclasses import dataclass
 
-from shapelab.text import visible
-
-VERBATIM = "tex2jax_ignore mathjax_ignore"  # HTML classes: Jupyter must not set what stands between two dollar signs as a formula
+from shapelab.text import VERBATIM, visible
 
 
 @dataclass(frozen=True)

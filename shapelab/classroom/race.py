@@ -11,14 +11,14 @@ from dataclasses import dataclass
 import torch
 
 from shapelab.classroom.figures.colours import DECODE, PREFILL
-from shapelab.classroom.html import VERBATIM, bar, escape
+from shapelab.classroom.html import bar, escape
 from shapelab.measure.clock import clock_for
 from shapelab.measure.experiment import ready, warm_up
 from shapelab.measure.loop import generate
 from shapelab.model.load import Lab
 from shapelab.request.prompts import prompt_ids
 from shapelab.request.shape import RequestShape
-from shapelab.text import visible
+from shapelab.text import VERBATIM, visible
 
 SECONDS_BETWEEN_PICTURES = 0.15
 SHOWN_CHARACTERS = 400

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from shapelab.classroom.html import VERBATIM, escape, verbatim
-from shapelab.text import visible
+from shapelab.classroom.html import escape, verbatim
+from shapelab.text import VERBATIM, visible
 
 _NUMBER = re.compile(r"[-+]?(\d[\d,]*(\.\d+)?(e[-+]?\d+)?|inf)( ?%| [A-Za-z]{1,3})?")  # with its unit: 5 %, 1.1 GB
 _NAME = 24  # columns of a first cell that is not wrapped

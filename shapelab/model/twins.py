@@ -54,9 +54,8 @@ def hollow_twin(lab: Lab) -> Lab:
     family, hidden = FAMILIES[config.model_type], lab.spec.num_attention_heads * _HOLLOW_HEAD_DIM
     narrow = {**dict.fromkeys(_WIDTHS, 16), "vocab_size": 256, "hidden_size": hidden, "word_embed_proj_dim": hidden}
     for name, value in narrow.items():
-        for field in {name, family.names.get(name)} & vars(
-            config
-        ).keys():  # most configs keep one spelling, and not always the file's
+        spellings = {name, family.names.get(name)}  # most configs keep one of them, and not always the file's
+        for field in spellings & vars(config).keys():
             setattr(config, field, value)
     if family.own_head_dim:  # some classes set it and then heed it, others derive it
         config.head_dim = _HOLLOW_HEAD_DIM

@@ -20,7 +20,7 @@ from shapelab.record.fields import Count, Strict
 from shapelab.record.machine_ceilings import Limits
 from shapelab.record.measurement import Measurement, Request, Skipped
 from shapelab.request.shape import RequestShape, whole
-from shapelab.text import visible
+from shapelab.text import VERBATIM, visible
 
 SCHEMA_VERSION = 2
 READABLE = (1, 2)  # 1 had one dtype for weights and arithmetic, no servers, no settings and no requests
@@ -208,9 +208,7 @@ class Run:
         import pandas as pd
 
         with pd.option_context("display.max_colwidth", None):  # or a long name would be cut
-            return self.to_frame().to_html(
-                index=False, escape=True, na_rep="-", float_format="{:.4g}".format, classes="tex2jax_ignore mathjax_ignore"
-            )
+            return self.to_frame().to_html(index=False, escape=True, na_rep="-", float_format="{:.4g}".format, classes=VERBATIM)
 
 
 def check_that_it_can_be_saved(shape: RequestShape, repeats: int):

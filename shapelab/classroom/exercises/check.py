@@ -13,10 +13,10 @@ from numbers import Integral, Real
 from reprlib import repr as short_repr
 from typing import NamedTuple
 
-from shapelab.classroom.html import VERBATIM, escape
+from shapelab.classroom.html import escape
 from shapelab.record import metrics
 from shapelab.record.measurement import Measurement
-from shapelab.text import visible
+from shapelab.text import VERBATIM, visible
 
 CHECKS: dict[str, Callable[..., "Feedback"]] = {}
 

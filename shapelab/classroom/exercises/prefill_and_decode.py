@@ -18,7 +18,8 @@ def check_generate(answer: Callable, lab, input_ids, count: int) -> Feedback:
     """The learner's own generate, built from prefill and decode_step, run on lab's model. input_ids: (B, S)."""
     import torch
 
-    from shapelab.measure.loop import decode_step, new_cache, prefill
+    from shapelab.measure.clock import HostClock
+    from shapelab.measure.loop import timed
 
     passes = []  # tokens that each pass reads
 
@@ -44,11 +45,7 @@ def check_generate(answer: Callable, lab, input_ids, count: int) -> Feedback:
         return Feedback(
             False, f"Return ids of shape ({batch}, {count}); yours have the shape {tuple(written.shape)}.", "other_form"
         )
-    with torch.inference_mode():
-        cache = new_cache(lab.model, prompt + count)
-        ids = [prefill(lab.model, input_ids, cache)]
-        while len(ids) < count:
-            ids.append(decode_step(lab.model, ids[-1], cache))
+    ids = timed(lab.model, input_ids, count, HostClock()).ids
     length, readings = written.shape[1], sum(tokens > 1 for tokens in passes)
     slips = [
         Slip("prompt_returned", length == prompt + count, "Your answer starts with the prompt. Return only the tokens that the model writes."),
@@ -57,7 +54,7 @@ def check_generate(answer: Callable, lab, input_ids, count: int) -> Feedback:
         Slip("prompt_read_again", readings > 1, f"Your function reads the prompt {readings} times. Read it once; the cache remembers it."),
         Slip("prompt_in_pieces", passes[:1] != [prompt], f"Your first pass reads {sum(passes[:1])} token(s). Prefill reads all {prompt} tokens of the prompt in one pass."),
         Slip("too_many_passes", len(passes) != count, f"Your function runs {len(passes)} passes for {count} tokens. One prefill and {count - 1} decode steps are enough."),
-        Slip("other_ids", written.tolist() != torch.cat(ids, dim=1).tolist(), "You return as many ids as you should, but not the right ones. Does each step get the newest id, and do all share one cache?"),
+        Slip("other_ids", written.tolist() != ids.tolist(), "You return as many ids as you should, but not the right ones. Does each step get the newest id, and do all share one cache?"),
     ]  # fmt: skip
     return first_slip(slips, Feedback(True, f"One prefill and {count - 1} decode steps: that is all there is to generation."))
 

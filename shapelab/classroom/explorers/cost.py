@@ -1,5 +1,6 @@
 """Cost explorer: a month's requests at public prices and on a machine, and which change saves most on each."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from shapelab.classroom.explorers.machines import about, fits, machine_panel, refuse_what_does_not_fit
@@ -48,8 +49,8 @@ def cost_rows(listed: Price, machine: Machine, usd_per_hour: float, usage: Usage
             f"cached_share must be at least 0 and below 1, not {usage.cached_share}: the model always reads the last token of a prompt.",
             "cached_share",
         )
-    whole = RequestShape(usage.input_tokens, usage.output_tokens, usage.batch_size)
-    refuse_what_does_not_fit(machine, whole)
+    uncached = RequestShape(usage.input_tokens, usage.output_tokens, usage.batch_size)
+    refuse_what_does_not_fit(machine, uncached)
     changes = {
         "now": usage,
         "half the prompt": usage._replace(input_tokens=max(1, usage.input_tokens // 2)),
@@ -57,7 +58,7 @@ def cost_rows(listed: Price, machine: Machine, usd_per_hour: float, usage: Usage
         "90 % cached": usage._replace(cached_share=max(usage.cached_share, 0.9)),
         LARGER: usage._replace(batch_size=4 * usage.batch_size),
     }
-    if not fits(machine, RequestShape(usage.input_tokens, usage.output_tokens, 4 * usage.batch_size)):
+    if not fits(machine, replace(uncached, batch_size=4 * usage.batch_size)):
         del changes[LARGER]
     rows = []
     for change, each in changes.items():

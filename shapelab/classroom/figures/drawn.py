@@ -13,10 +13,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
 from shapelab.classroom.figures.colours import FAINT, INK
-from shapelab.classroom.html import VERBATIM, brief, escape, short
+from shapelab.classroom.html import brief, escape, short
 from shapelab.errors import BadArgument, CannotWrite, NotEnoughMeasured
 from shapelab.files import user_path
-from shapelab.text import visible
+from shapelab.text import VERBATIM, visible
 
 # A decorator for what draws: a dollar sign in a name is a dollar sign, not the start of a formula.
 verbatim = rc_context({"text.parse_math": False, "text.usetex": False})

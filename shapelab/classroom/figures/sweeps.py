@@ -148,10 +148,12 @@ def cost_ratio(points: Sequence[tuple[int, float]], price_ratio: float, about: s
     axis.set_xscale("log", base=2)
     axis.set_xticks([batch for batch, _ in points], [str(batch) for batch, _ in points])
     axis.minorticks_off()
-    axis.set_ylim(0, max(price_ratio, *(ratio for _, ratio in points)) * 1.1)
+    axis.set_ylim(0, max(price_ratio, *(each for _, each in points)) * 1.1)
     axis.legend(frameon=False, fontsize=9)
-    (first, ratio), (last, smaller) = points[0], points[-1]
-    title = f"An output token takes the time of {short(ratio)} input tokens at batch {first}, of {short(smaller)} at batch {last}"
+    (first, larger), (last, smaller) = points[0], points[-1]
+    title = (
+        f"An output token takes the time of {short(larger)} input tokens at batch {first}, of {short(smaller)} at batch {last}"
+    )
     opening = label(axis, title, "batch size", "input tokens for one output token")
     return captioned(figure, f"{opening} this machine's time {in_words(points)}; {prices}.", kind, about)
 
@@ -175,7 +177,7 @@ def _medians(axis, sweep: Sequence[Measurement], number: str, metric: str, lines
 
 def _interval(values) -> tuple[float, float]:
     """The interval of a median as seaborn asks for it; one repeat has none, and no bar."""
-    return (metrics.interval(list(values)) if len(values) > 1 else None) or (math.nan, math.nan)
+    return metrics.interval(list(values)) or (math.nan, math.nan)
 
 
 def _between(values: Sequence[int], steps: int = 60) -> list[int]:
