@@ -18,15 +18,18 @@ from shapelab.measure import experiment, sweep as sweeps
 
 experiment.warm_up = lambda *_: None
 
-def doubled(run):
-    twice = lambda m: (*m.repeats[:1], m.repeats[0].model_copy(update={"index": 2, "order": m.repeats[0].order + 1}))
-    run.measurements[:] = [m.model_copy(update={"repeats": twice(m)}) for m in run.measurements]
-    return run
+def _once(measure):  # an underscore: no page may overwrite it
+    @functools.wraps(measure)
+    def measured_once(*given, **named):
+        run = measure(*given, **{**named, "repeats": 1})
+        for place, m in enumerate(run.measurements):
+            again = m.repeats[0].model_copy(update={"index": 2, "order": m.repeats[0].order + 1})
+            run.measurements[place] = m.model_copy(update={"repeats": (m.repeats[0], again)})
+        return run
+    return measured_once
 
-experiment.measure_shapes = functools.wraps(experiment.measure_shapes)(
-    lambda lab, shapes, _whole=experiment.measure_shapes, **named: doubled(_whole(lab, shapes, **{**named, "repeats": 1})))
-sweeps.sweep = functools.wraps(sweeps.sweep)(
-    lambda lab, shapes, out, _whole=sweeps.sweep, **named: doubled(_whole(lab, shapes, out, **{**named, "repeats": 1})))
+experiment.measure_shapes = _once(experiment.measure_shapes)
+sweeps.sweep = _once(sweeps.sweep)
 """
 
 every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
