@@ -44,7 +44,7 @@ def main():
     with compiled(lab.model):
         fast, compiled_ids = steps_s(lab, REPEATS + 4)  # the first ones compile
     limits = measure_limits(lab)
-    floor = decode_floor(lab.spec, SHAPE.prompt_tokens + SHAPE.output_tokens // 2, 1, limits.device, lab.dtype_name).seconds
+    floor = decode_floor(lab.spec, SHAPE.mean_decode_context, 1, limits.device, lab.dtype_name).seconds
     before, after = statistics.median(eager[-REPEATS:]), statistics.median(fast[-REPEATS:])
     print(f"machine and model: {environment(lab).label}; one request of {SHAPE} tokens, {REPEATS} repeats, static cache")
     print(f"overhead of a pass (hollow twin): {limits.overhead_s * 1e3:.2f} ms; floor of a step: {floor * 1e3:.2f} ms")
